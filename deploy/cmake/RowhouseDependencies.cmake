@@ -1,0 +1,15 @@
+# What the project is built on; nothing is downloaded.
+
+find_package(absl REQUIRED)
+find_package(TBB REQUIRED)
+find_package(Threads REQUIRED)
+find_package(Protobuf 3.21 REQUIRED)
+find_package(gRPC REQUIRED)
+find_package(spdlog REQUIRED)
+if(ROWHOUSE_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
+if(ROWHOUSE_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,1 @@
+# Installed and exported package: filled in with the client's targets.

@@ -1,0 +1,143 @@
+#ifndef ROWHOUSE_KERNELS_ARITHMETIC_H_
+#define ROWHOUSE_KERNELS_ARITHMETIC_H_
+
+/// Every rounding point of the update, once, for host and device.
+///
+/// Both compilers see this file: g++/clang++ with `-ffp-contract=off`, nvcc
+/// with `--expt-relaxed-constexpr -fmad=false -ftz=false -prec-div=true
+/// -prec-sqrt=true`. With these, each operator below is one correctly rounded
+/// IEEE binary32 operation, subnormals included, so both give the same bits.
+/// Nothing here may be reordered, fused or widened.
+
+#include <bit>
+#include <cstdint>
+
+namespace rowhouse::kernels {
+
+// ---------------------------------------------------------------- rounding --
+
+inline constexpr uint32_t kCanonicalNanFp32 = 0x7fc00000U;
+inline constexpr uint16_t kCanonicalNanBf16 = 0x7fc0U;
+
+constexpr bool IsNan(float x) { return x != x; }
+
+/// False for NaN and the infinities.
+constexpr bool IsFinite(float x) {
+  return (std::bit_cast<uint32_t>(x) & 0x7f800000U) != 0x7f800000U;
+}
+
+/// `x`, with any NaN replaced by the canonical one. Every fp32 value that an
+/// update stores passes through here.
+constexpr float Canonical(float x) {
+  return IsNan(x) ? std::bit_cast<float>(kCanonicalNanFp32) : x;
+}
+
+/// Widens exactly.
+constexpr float Bf16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
+/// Rounds to nearest, ties to even; overflow gives infinity, any NaN the
+/// canonical one.
+constexpr uint16_t FloatToBf16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  return IsNan(x) ? kCanonicalNanBf16 : static_cast<uint16_t>(rounded);
+}
+
+// ----------------------------------------------------------------- run-sum --
+
+/// Entries of one row, in canonical order, are summed in chunks of this many:
+/// each chunk left to right from +0, then the chunk sums left to right from +0.
+inline constexpr int64_t kRunChunk = 10;
+
+/// The run-sum of one column. Vector code follows the same steps: `chunk` and
+/// `total` become rows, and `count` is shared by all columns.
+struct RunSum {
+  float total = 0.0F;
+  float chunk = 0.0F;
+  int64_t count = 0;
+
+  constexpr void Add(float entry) {
+    chunk = chunk + entry;
+    if (++count % kRunChunk == 0) {
+      total = total + chunk;
+      chunk = 0.0F;
+    }
+  }
+
+  constexpr float Result() const {
+    return count % kRunChunk == 0 ? total : total + chunk;
+  }
+};
+
+// ---------------------------------------------------------- sum of squares --
+
+/// A row's sum of squares: square `j` (one fp32 multiply) is added, in
+/// increasing `j`, to partial sum `j % kSquarePartials`, each from +0; then the
+/// partial sums are folded by halves: for offset 128, 64, ..., 1,
+/// `partial[i] = partial[i] + partial[i + offset]` for `i < offset`. Partial
+/// sum 0 is the result.
+///
+/// A warp follows it with lane `i / 8` holding partials `8*(i/8) .. +7`: offsets
+/// 128 to 8 are shuffles, 4 to 1 are local. A SIMD loop follows it with whole
+/// vectors. Rows shorter than 256 leave partials at +0, and adding +0 to a sum
+/// of squares changes no bit, so those steps may be left out.
+inline constexpr int64_t kSquarePartials = 256;
+
+// ------------------------------------------------------------ second moment --
+
+/// Applies the decay that a row missed: `v = fl(v * beta2[e])` for
+/// `e = first .. last` in order; returns `v` when `first > last`.
+///
+/// `suffix_min[e]` is the least of `beta2[e ..]` up to the newest event. Once
+/// `fl(v * suffix_min[e]) == v`, no later multiply can change `v` (rounding is
+/// monotone and every beta2 is in [0, 1]), so the loop stops there: exact, and
+/// a gap of any length costs at most some thousands of multiplies.
+constexpr float ReplaySecondMoment(float v, const float* beta2,
+                                   const float* suffix_min, int64_t first,
+                                   int64_t last) {
+  for (int64_t event = first; event <= last; ++event) {
+    if (v * suffix_min[event] == v) return v;
+    if (IsNan(v)) return Canonical(v);
+    v = v * beta2[event];
+  }
+  return v;
+}
+
+/// Scalars of one row-Adam event, narrowed to fp32 (see `NarrowScalars`).
+struct RowAdamFactors {
+  float step_size;
+  float decay;
+  float beta2;
+  float eps;
+  float grad_mul;  ///< gradient_scale / W.
+  float sq_mul;    ///< (1 - beta2) * (gradient_scale / W)^2.
+};
+
+/// `v = v*beta2 + mean_square*sq_mul`, where `mean_square` is the sum of
+/// squares divided by fl32(dim). Three roundings.
+constexpr float UpdateSecondMoment(float v, float mean_square,
+                                   const RowAdamFactors& f) {
+  return v * f.beta2 + mean_square * f.sq_mul;
+}
+
+/// `sqrt(v) + eps`, shared by all elements of a row.
+constexpr float RowAdamDenominator(float v, const RowAdamFactors& f) {
+  return __builtin_sqrtf(v) + f.eps;
+}
+
+/// The new value of weight `p` for the merged gradient `g`, before it is
+/// rounded to the table's type:
+/// `u = ((g*grad_mul) / denominator) * step_size; if (u*p > 0) u += p*decay;
+/// p - u`.
+constexpr float UpdateWeight(float p, float g, float denominator,
+                             const RowAdamFactors& f) {
+  float u = ((g * f.grad_mul) / denominator) * f.step_size;
+  if (u * p > 0.0F) u = u + p * f.decay;
+  return p - u;
+}
+
+}  // namespace rowhouse::kernels
+
+#endif  // ROWHOUSE_KERNELS_ARITHMETIC_H_

@@ -1,0 +1,177 @@
+#ifndef ROWHOUSE_KERNELS_BACKEND_H_
+#define ROWHOUSE_KERNELS_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/buffer.h"
+#include "kernels/dtype.h"
+#include "kernels/hash.h"
+#include "kernels/ngram.h"
+#include "kernels/row_table.h"
+
+namespace rowhouse::kernels {
+
+/// How a new table's rows begin.
+struct Initializer {
+  enum class Kind : uint8_t { kZeros = 1, kUniform = 2 };
+  Kind kind = Kind::kZeros;
+  uint64_t seed = 0;   ///< kUniform.
+  float bound = 0.0F;  ///< kUniform: values in (-bound, bound); see hash.h.
+
+  friend bool operator==(const Initializer&, const Initializer&) = default;
+};
+
+/// Runs the numeric work of shards and of clients on one device.
+///
+/// Every operation gives bits that depend on its arguments alone: not on the
+/// backend, the number of threads, or what ran before (the orders of all sums
+/// are in arithmetic.h). Sizes of zero are valid everywhere.
+///
+/// All pointers, those of slots too, are memory of this backend, unless said
+/// otherwise. Arguments are checked by the caller (the service or the client
+/// library); operations state what they require.
+///
+/// Calls run one after another in call order and may return before their work
+/// is done; `Synchronize` waits. Data passed to a call must stay valid until
+/// then.
+///
+/// Thread-safe: different threads may call at once on different data.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Allocates zeroed memory, aligned to 4096 bytes. Pages are not touched:
+  /// where the system gives memory lazily, unused pages cost nothing.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  there is too little memory; names the bytes.
+  virtual absl::StatusOr<Buffer> Allocate(int64_t size_bytes) = 0;
+
+  /// Copies; either side may be host memory or this backend's.
+  virtual absl::Status Copy(const void* from, void* to, int64_t size_bytes) = 0;
+
+  /// Waits for all earlier calls and reports the first error among them.
+  virtual absl::Status Synchronize() = 0;
+
+  // ------------------------------------------------------------ sparse rows --
+
+  /// Sets every weight, second moment and last event of `table` to its start.
+  /// The memory must be fresh from `Allocate` or be fully overwritten anyway:
+  /// kZeros on memory fresh from `Allocate` touches no page.
+  virtual absl::Status InitializeRows(const RowTable& table,
+                                      const Initializer& initializer,
+                                      bool fresh) = 0;
+
+  /// `out[i, :] = table[slots[i], :]`. `out` is [slots.size(), dim] of the
+  /// table's dtype. Moves 2 * slots.size() * row_bytes.
+  virtual absl::Status GatherRows(const RowTable& table,
+                                  std::span<const int64_t> slots,
+                                  void* out) = 0;
+
+  /// `table[first_slot + i, :] = rows[i, :]` for `i < row_count`. Touches
+  /// weights only.
+  virtual absl::Status WriteRows(const RowTable& table, int64_t first_slot,
+                                 int64_t row_count, const void* rows) = 0;
+
+  /// Merges the parts of `event` and applies it: per row, the run-sum of its
+  /// entries over (part order, position), then row Adam, in one pass.
+  ///
+  /// Under kReject and kSkipRow a row keeps all its bits (weights, second
+  /// moment, last event) when its merged sum, mean square, new second moment
+  /// or any new weight is not finite; `report` counts it.
+  ///
+  /// Costs follow the entries: 2D an entry + (4D + 16) bytes a row at bf16.
+  virtual absl::Status ApplyRowAdamEvent(const RowTable& table,
+                                         const RowAdamEvent& event,
+                                         EventReport& report) = 0;
+
+  /// Replays the second moment of rows `slots` up to the newest event. Changes
+  /// no bit that `Digest` or a later event can see.
+  ///
+  /// REQUIRES: `slots` are distinct.
+  virtual absl::Status BringCurrent(const RowTable& table,
+                                    const Beta2History& history,
+                                    std::span<const int64_t> slots) = 0;
+
+  /// Statistics of the merged gradient of `parts`, as an event would merge
+  /// them. Reads no row of the table. Adds to `statistics`.
+  virtual absl::Status MergedStatistics(std::span<const GradientPart> parts,
+                                        int64_t dim, DType gradient_dtype,
+                                        GradientStatistics& statistics) = 0;
+
+  /// Sum of `RowDigest` over the table's rows, second moments as if current.
+  virtual absl::Status Digest(const RowTable& table,
+                              const Beta2History& history, uint64_t& sum) = 0;
+
+  // ---------------------------------------------------------------- landing --
+
+  /// Copies `row_count` rows of `dim` elements from host memory `from` to
+  /// `to`, adds their content to `content` (`RowContent`, the first row being
+  /// at `first_position` of its part) and looks for the first element that is
+  /// not finite: one pass. `scan.non_finite_row` is relative to `from`.
+  virtual absl::Status LandRows(const void* from, void* to, int64_t row_count,
+                                int64_t dim, DType dtype,
+                                int64_t first_position, ContentSum& content,
+                                RowScan& scan) = 0;
+
+  // ----------------------------------------------------------------- n-gram --
+
+  /// Row ids of the n-gram table for `tokens`: [2T], T bigram ids, then T
+  /// trigram ids. T = 0 gives none; T = 1 the two reserved ids.
+  ///
+  /// REQUIRES: `4 <= table_row_count < 2^31`.
+  virtual absl::Status NgramRowIds(std::span<const int32_t> tokens,
+                                   int64_t table_row_count,
+                                   std::span<int64_t> row_ids) = 0;
+
+  /// `out[t] = bf16or32(cache[slots[t]]*S[b] + cache[slots[T+t]]*S[t])`, one
+  /// rounding to `dtype`. `cache` is [_, dim], `out` [T, dim], both `dtype`.
+  virtual absl::Status NgramEmbedForward(const void* cache, DType dtype,
+                                         int64_t dim,
+                                         std::span<const int32_t> tokens,
+                                         std::span<const int64_t> slots,
+                                         const SignPool& pool, void* out) = 0;
+
+  /// Row gradient of the embedding: `row_gradient[t] = gradient[t]*S[b]`,
+  /// `row_gradient[T+t] = gradient[t]*S[t]`; sign flips only, exact.
+  virtual absl::Status NgramEmbedBackward(const void* gradient, DType dtype,
+                                          int64_t dim,
+                                          std::span<const int32_t> tokens,
+                                          const SignPool& pool,
+                                          void* row_gradient) = 0;
+
+  /// Sums the row gradients of a cycle per slot: the run-sum in fp32 over
+  /// (step, position in [0, 2T)), rounded once to `wire_dtype`. `out` is
+  /// [slot_count, dim]; slots without an entry become +0. The row gradients are
+  /// formed on the fly, exactly as `NgramEmbedBackward` gives them.
+  virtual absl::Status SumNgramGradients(std::span<const NgramStep> steps,
+                                         DType gradient_dtype, int64_t dim,
+                                         const SignPool& pool,
+                                         int64_t slot_count, DType wire_dtype,
+                                         void* out) = 0;
+};
+
+enum class BackendKind : uint8_t { kCpu = 1, kCuda = 2 };
+
+struct BackendOptions {
+  BackendKind kind = BackendKind::kCpu;
+  int device_index = 0;  ///< kCuda.
+  /// kCpu: threads of the backend's pool; 0 takes one per core.
+  int thread_count = 0;
+};
+
+/// Makes a backend.
+///
+/// Errors:
+///   kUnimplemented  this build has no such backend.
+///   kNotFound       there is no such device.
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(
+    const BackendOptions& options);
+
+}  // namespace rowhouse::kernels
+
+#endif  // ROWHOUSE_KERNELS_BACKEND_H_
