@@ -1,0 +1,287 @@
+#ifndef ROWHOUSE_SERVER_SHARD_SHARD_H_
+#define ROWHOUSE_SERVER_SHARD_SHARD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/backend.h"
+#include "proto/wire/placement.h"
+
+namespace rowhouse::server {
+
+/// One life of a trainer on one table.
+struct TrainerSession {
+  int32_t trainer_rank = 0;
+  int64_t session = 0;
+
+  friend bool operator==(const TrainerSession&, const TrainerSession&) = default;
+};
+
+/// What rank 0 says an event does.
+struct EventCommit {
+  std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
+  bool skip = false;
+  kernels::RowAdamScalars scalars;  ///< Unused when `skip`.
+
+  friend bool operator==(const EventCommit&, const EventCommit&) = default;
+};
+
+enum class GradientReduction : uint8_t { kSum = 1, kMean = 2 };
+
+/// A sparse table, and which shard of it this is.
+struct ShardSpec {
+  std::string table;  ///< For messages: `tables/{table}`.
+  wire::Placement placement;
+  int32_t shard_index = 0;
+  int64_t dim = 0;
+  kernels::DType row_dtype = kernels::DType::kBf16;
+  kernels::DType gradient_dtype = kernels::DType::kBf16;
+  kernels::Initializer initializer;
+  kernels::NonFinitePolicy policy = kernels::NonFinitePolicy::kReject;
+  GradientReduction reduction = GradientReduction::kSum;
+  int32_t trainer_count = 1;
+  int64_t max_contribution_row_count = 0;
+  int32_t max_part_count = 1;
+  int64_t max_pull_bytes = int64_t{64} << 20;
+};
+
+/// Limits of a shard that come from the server's configuration.
+struct ShardLimits {
+  int32_t lane_capacity = 4096;
+  int32_t max_parked_read_count = 1024;
+  int32_t max_anonymous_pull_count = 8;
+  absl::Duration max_wait = absl::Seconds(30);
+  absl::Duration lease = absl::Seconds(30);
+};
+
+/// The caller's side of a waiting call: its deadline, and whether it has gone.
+struct Call {
+  absl::Time deadline = absl::InfiniteFuture();
+  std::atomic<bool> cancelled = false;
+};
+
+/// Called once, on the lane's thread or the caller's; must be quick.
+template <typename T>
+using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
+
+struct PullRequest {
+  std::vector<int64_t> slots;      ///< From `Shard::ResolveRowIds`.
+  std::optional<int64_t> handle;   ///< Instead of `slots`; needs `trainer`.
+  std::optional<TrainerSession> trainer;
+  std::optional<int64_t> min_event;
+  std::optional<int64_t> exact_event;
+  bool return_handle = false;
+  bool training = false;
+};
+
+/// An open pull: rows as of one event. Owned by the call that opened it;
+/// destroying it frees its place. Must not outlive its shard.
+class Pull {
+ public:
+  virtual ~Pull() = default;
+  virtual int64_t event() const = 0;
+  virtual int64_t handle() const = 0;  ///< 0 without one.
+  virtual int64_t row_count() const = 0;
+
+  /// Copies the next `row_count` rows to `out`, host memory that stays valid
+  /// until `done`. One read at a time.
+  ///
+  /// REQUIRES: so many rows are left.
+  virtual void Read(int64_t row_count, void* out,
+                    absl::AnyInvocable<void(absl::Status)> done) = 0;
+};
+
+struct PartHeader {
+  TrainerSession trainer;
+  int64_t event = 0;
+  int32_t part = 0;
+  int64_t row_count = 0;
+  std::vector<int64_t> handles;  ///< Names the rows; empty: by row ids.
+};
+
+/// A part that is being received. Owned by the receiving call; destroying it
+/// before `FinishPart` gives its place back and leaves no trace.
+///
+/// Thread-compatible; works on the caller's thread, off the lane.
+class PartLanding {
+ public:
+  virtual ~PartLanding() = default;
+
+  /// Lands the next rows of the part. `row_ids` are global, one a row, or empty
+  /// when the header named handles.
+  ///
+  /// Errors:
+  ///   kInvalidArgument  BAD_OFFSET, BAD_SHAPE, NOT_FINITE, ...
+  ///   kOutOfRange       ROW_OUT_OF_TABLE, ROW_OF_OTHER_SHARD; names the first.
+  virtual absl::Status Append(int64_t first_row,
+                              std::span<const int64_t> row_ids,
+                              std::string_view rows) = 0;
+};
+
+struct PartReceipt {
+  int64_t event = 0;      ///< Applied when the part was first accepted.
+  int64_t row_count = 0;  ///< Rows of the part.
+  bool duplicate = false;
+};
+
+struct ContributionState {
+  int32_t trainer_rank = 0;
+  int64_t session = 0;
+  int32_t part_count = 0;
+  int64_t row_count = 0;
+  bool sealed = false;
+};
+
+struct OpenEventState {
+  int64_t event = 0;
+  int32_t trainer_count = 0;
+  bool all_sealed = false;
+  std::vector<ContributionState> contributions;  ///< By rank.
+};
+
+struct AppliedEventState {
+  int64_t event = 0;
+  EventCommit commit;
+  kernels::EventReport report;
+};
+
+struct SessionState {
+  TrainerSession trainer;
+  absl::Duration idle;
+  bool lease_expired = false;
+};
+
+struct EventState {
+  int64_t event = 0;  ///< The last applied.
+  std::vector<OpenEventState> open_events;        ///< Ascending, at most two.
+  std::vector<AppliedEventState> applied_events;  ///< Ascending, at most two.
+  std::vector<SessionState> sessions;             ///< By rank.
+};
+
+struct TrainerCountChange {
+  int64_t from_event = 0;
+  int32_t trainer_count = 0;
+};
+
+struct ShardDigest {
+  int64_t event = 0;
+  uint64_t row_sum = 0;
+  uint64_t history_sum = 0;
+};
+
+struct ShardInfo {
+  int64_t event = 0;
+  std::vector<TrainerCountChange> trainer_counts;
+};
+
+class TimerQueue;
+
+/// One server's part of a sparse table: its rows, its events and the lane that
+/// orders all work on them.
+///
+/// Every method but `ResolveRowIds` and the constants hands its work to the
+/// lane and returns at once; `done` is called when it is through. The codes
+/// and reasons of faults are those of `rowhouse/v1/*.proto`; a refused call
+/// changes nothing. A call whose deadline passes in the queue ends
+/// DEADLINE_EXCEEDED, one that was cancelled CANCELLED, without effect.
+///
+/// Knows neither gRPC nor protobuf. Thread-safe.
+class Shard {
+ public:
+  /// Bytes that the shard reserves: weights, 8 bytes of state a row, two events
+  /// of contributions, handles, and the staging of pulls.
+  static int64_t ReservedBytes(const ShardSpec& spec,
+                               const ShardLimits& limits);
+
+  /// Makes the shard at event 0 with its initial rows. `backend` and `timers`
+  /// must outlive it.
+  ///
+  /// REQUIRES: `spec` has been validated.
+  static absl::StatusOr<std::unique_ptr<Shard>> Create(
+      const ShardSpec& spec, const ShardLimits& limits,
+      kernels::Backend& backend, TimerQueue& timers);
+
+  virtual ~Shard() = default;
+
+  virtual const ShardSpec& spec() const = 0;
+
+  /// Slots of global row ids.
+  ///
+  /// Errors:
+  ///   kOutOfRange  ROW_OUT_OF_TABLE, ROW_OF_OTHER_SHARD; names the first bad
+  ///                position.
+  virtual absl::StatusOr<std::vector<int64_t>> ResolveRowIds(
+      std::span<const int64_t> row_ids) const = 0;
+
+  // Reads.
+  virtual void OpenPull(PullRequest request, std::shared_ptr<Call> call,
+                        Done<std::unique_ptr<Pull>> done) = 0;
+  virtual void Digest(std::optional<int64_t> exact_event,
+                      std::shared_ptr<Call> call, Done<ShardDigest> done) = 0;
+  virtual void GetEventState(std::optional<int64_t> wait_sealed_event,
+                             std::optional<int64_t> wait_applied_event,
+                             std::shared_ptr<Call> call,
+                             Done<EventState> done) = 0;
+  virtual void GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
+                                  Done<kernels::GradientStatistics> done) = 0;
+  virtual void GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) = 0;
+
+  // Contributions.
+  virtual void BeginPart(PartHeader header, std::shared_ptr<Call> call,
+                         Done<std::unique_ptr<PartLanding>> done) = 0;
+  /// Stages the landed part, and seals and commits with it when asked to: all
+  /// or, when any of these is refused, nothing.
+  virtual void FinishPart(std::unique_ptr<PartLanding> landing,
+                          std::optional<int32_t> seal_part_count,
+                          std::optional<EventCommit> commit,
+                          std::shared_ptr<Call> call,
+                          Done<PartReceipt> done) = 0;
+  /// `done` gets the last applied event.
+  virtual void Seal(TrainerSession trainer, int64_t event, int32_t part_count,
+                    std::shared_ptr<Call> call, Done<int64_t> done) = 0;
+  /// `done` gets the count of parts dropped.
+  virtual void Discard(TrainerSession trainer, int64_t event,
+                       std::shared_ptr<Call> call, Done<int32_t> done) = 0;
+  /// `done` gets whether the event had been committed before; it is called when
+  /// the commit is recorded, before the event is applied.
+  virtual void Commit(TrainerSession trainer, int64_t event,
+                      EventCommit commit, std::shared_ptr<Call> call,
+                      Done<bool> done) = 0;
+
+  // Sessions. `done` gets the last applied event.
+  virtual void OpenSession(TrainerSession trainer, int64_t owner,
+                           std::shared_ptr<Call> call, Done<int64_t> done) = 0;
+  virtual void KeepAlive(TrainerSession trainer, std::shared_ptr<Call> call,
+                         Done<int64_t> done) = 0;
+
+  // Administration.
+  /// Writes `rows` ([row_count, dim] of the row type) from `first_row_id` on.
+  virtual void Import(int64_t first_row_id, int64_t row_count,
+                      std::string rows, std::shared_ptr<Call> call,
+                      Done<int64_t> done) = 0;
+  virtual void SetTrainerCount(int32_t trainer_count, int64_t from_event,
+                               std::shared_ptr<Call> call,
+                               Done<ShardInfo> done) = 0;
+  virtual void Reset(std::shared_ptr<Call> call, Done<ShardInfo> done) = 0;
+
+  /// Ends every waiting call with `reason` and refuses all later ones with it:
+  /// before a delete or the server's end. Returns when the lane is empty.
+  virtual void Close(absl::Status reason) = 0;
+
+  /// Wakes the lane to look at cancelled waiting calls. Cheap, never blocks.
+  virtual void NoteCancelled() = 0;
+};
+
+}  // namespace rowhouse::server
+
+#endif  // ROWHOUSE_SERVER_SHARD_SHARD_H_
