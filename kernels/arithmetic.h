@@ -133,9 +133,10 @@ constexpr float RowAdamDenominator(float v, const RowAdamFactors& f) {
 /// p - u`.
 constexpr float UpdateWeight(float p, float g, float denominator,
                              const RowAdamFactors& f) {
-  float u = ((g * f.grad_mul) / denominator) * f.step_size;
-  if (u * p > 0.0F) u = u + p * f.decay;
-  return p - u;
+  const float u = ((g * f.grad_mul) / denominator) * f.step_size;
+  // Both values, then a choice: a branch would keep loops from vectorizing.
+  const float decayed = u + p * f.decay;
+  return p - (u * p > 0.0F ? decayed : u);
 }
 
 }  // namespace rowhouse::kernels

@@ -1,0 +1,170 @@
+#include "kernels/cpu/content.h"
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/arithmetic.h"
+#include "kernels/cpu/row_ops.h"
+
+namespace rowhouse::kernels::cpu {
+namespace {
+
+constexpr int64_t kWordBytes = 8;
+
+// The secrets of a row's words, by half: two streams for vector code.
+struct Secrets {
+  explicit Secrets(int64_t row_bytes) {
+    const int64_t word_count = (row_bytes + kWordBytes - 1) / kWordBytes;
+    low.reserve(static_cast<size_t>(word_count));
+    high.reserve(static_cast<size_t>(word_count));
+    for (int64_t word = 0; word < word_count; ++word) {
+      const ContentSum secret = WordSecret(word);
+      low.push_back(secret.low);
+      high.push_back(secret.high);
+    }
+  }
+
+  std::vector<uint64_t> low;
+  std::vector<uint64_t> high;
+};
+
+// Finds elements that are not finite, some to a word: with the exponent's
+// lowest bit added, an exponent of all ones carries into the sign's place.
+struct FiniteCheck {
+  uint64_t exponents;
+  uint64_t ones;
+  uint64_t carries;
+
+  static FiniteCheck Of(DType dtype) {
+    return dtype == DType::kFp32
+               ? FiniteCheck{0x7f8000007f800000ULL, 0x0080000000800000ULL,
+                             0x8000000080000000ULL}
+               : FiniteCheck{0x7f807f807f807f80ULL, 0x0080008000800080ULL,
+                             0x8000800080008000ULL};
+  }
+  uint64_t Carries(uint64_t word) const {
+    return ((word & exponents) + ones) & carries;
+  }
+};
+
+uint64_t LoadWord(const std::byte* from, int64_t size = kWordBytes) {
+  uint64_t word = 0;
+  std::memcpy(&word, from, static_cast<size_t>(size));
+  return word;
+}
+
+// Sum of `WordContent` over the row at `from`.
+ContentSum WordsContent(const std::byte* from, int64_t row_bytes,
+                        const Secrets& secrets) {
+  const int64_t whole_words = row_bytes / kWordBytes;
+  const uint64_t* low = secrets.low.data();
+  const uint64_t* high = secrets.high.data();
+  ContentSum words;
+  for (int64_t i = 0; i < whole_words; ++i) {
+    words += WordContent(LoadWord(from + i * kWordBytes), {low[i], high[i]});
+  }
+  if (const int64_t rest = row_bytes % kWordBytes; rest > 0) {
+    words += WordContent(LoadWord(from + whole_words * kWordBytes, rest),
+                         {low[whole_words], high[whole_words]});
+  }
+  return words;
+}
+
+bool IsFiniteRow(const std::byte* from, int64_t row_bytes,
+                 const FiniteCheck& check) {
+  const int64_t whole_words = row_bytes / kWordBytes;
+  uint64_t carries = 0;
+  for (int64_t i = 0; i < whole_words; ++i) {
+    carries |= check.Carries(LoadWord(from + i * kWordBytes));
+  }
+  if (const int64_t rest = row_bytes % kWordBytes; rest > 0) {
+    carries |= check.Carries(LoadWord(from + whole_words * kWordBytes, rest));
+  }
+  return carries == 0;
+}
+
+int64_t FirstNonFiniteColumn(const std::byte* row, int64_t dim, DType dtype,
+                             const FiniteCheck& check) {
+  const int64_t size = SizeOf(dtype);
+  int64_t column = 0;
+  while (column < dim &&
+         check.Carries(LoadWord(row + column * size, size)) == 0) {
+    ++column;
+  }
+  return column;
+}
+
+void StoreLeast(std::atomic<int64_t>& least, int64_t value) {
+  int64_t seen = least.load(std::memory_order_relaxed);
+  while (value < seen &&
+         !least.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+void AddTo(uint64_t& sum, uint64_t value) {
+  std::atomic_ref<uint64_t>(sum).fetch_add(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void LandRows(Executor& executor, const void* from, void* to,
+              int64_t row_count, int64_t dim, DType dtype,
+              int64_t first_position, ContentSum& content, RowScan& scan) {
+  constexpr int64_t kNoRow = std::numeric_limits<int64_t>::max();
+  const int64_t row_bytes = dim * SizeOf(dtype);
+  const Secrets secrets(row_bytes);
+  const FiniteCheck check = FiniteCheck::Of(dtype);
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  std::atomic<int64_t> bad_row = kNoRow;
+  executor.ParallelFor(
+      row_count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
+        ContentSum sum;
+        for (int64_t i = begin; i < end; ++i) {
+          // Three loops over a row, but only the first finds it in memory.
+          const std::byte* row = source + i * row_bytes;
+          std::memcpy(target + i * row_bytes, row,
+                      static_cast<size_t>(row_bytes));
+          sum += RowContent(first_position + i,
+                            WordsContent(row, row_bytes, secrets));
+          if (!IsFiniteRow(row, row_bytes, check)) StoreLeast(bad_row, i);
+        }
+        AddTo(content.low, sum.low);
+        AddTo(content.high, sum.high);
+      });
+  scan = RowScan();
+  if (const int64_t row = bad_row.load(); row != kNoRow) {
+    scan.non_finite_row = row;
+    scan.non_finite_column =
+        FirstNonFiniteColumn(source + row * row_bytes, dim, dtype, check);
+  }
+}
+
+uint64_t Digest(Executor& executor, const RowTable& table,
+                const Beta2History& history) {
+  const int64_t row_bytes = table.row_bytes();
+  const Secrets secrets(row_bytes);
+  const auto* weights = static_cast<const std::byte*>(table.weights);
+  uint64_t total = 0;
+  executor.ParallelFor(
+      table.row_count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
+        uint64_t sum = 0;
+        for (int64_t i = begin; i < end; ++i) {
+          const float v = ReplaySecondMoment(
+              table.second_moment[i], history.beta2, history.suffix_min,
+              int64_t{table.last_event[i]} + 1, history.event_count);
+          sum += RowDigest(
+              table.first_row_id + i,
+              WordsContent(weights + i * row_bytes, row_bytes, secrets),
+              std::bit_cast<uint32_t>(v));
+        }
+        AddTo(total, sum);
+      });
+  return total;
+}
+
+}  // namespace rowhouse::kernels::cpu

@@ -1,0 +1,127 @@
+#include "kernels/cpu/cpu_backend.h"
+
+#include <utility>
+
+#include "kernels/cpu/content.h"
+#include "kernels/cpu/embed.h"
+#include "kernels/cpu/memory.h"
+#include "kernels/cpu/row_adam.h"
+#include "kernels/cpu/rows.h"
+
+namespace rowhouse::kernels::cpu {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(std::unique_ptr<Executor> executor)
+      : executor_(std::move(executor)) {}
+
+  absl::StatusOr<Buffer> Allocate(int64_t size_bytes) override {
+    return AllocateMemory(size_bytes);
+  }
+
+  absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
+    CopyBytes(*executor_, from, to, size_bytes);
+    return absl::OkStatus();
+  }
+
+  absl::Status Synchronize() override { return absl::OkStatus(); }
+
+  absl::Status InitializeRows(const RowTable& table,
+                              const Initializer& initializer,
+                              bool fresh) override {
+    cpu::InitializeRows(*executor_, table, initializer, fresh);
+    return absl::OkStatus();
+  }
+
+  absl::Status GatherRows(const RowTable& table, std::span<const int64_t> slots,
+                          void* out) override {
+    cpu::GatherRows(*executor_, table, slots, out);
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteRows(const RowTable& table, int64_t first_slot,
+                         int64_t row_count, const void* rows) override {
+    cpu::WriteRows(*executor_, table, first_slot, row_count, rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status ApplyRowAdamEvent(const RowTable& table,
+                                 const RowAdamEvent& event,
+                                 EventReport& report) override {
+    cpu::ApplyRowAdamEvent(*executor_, table, event, report);
+    return absl::OkStatus();
+  }
+
+  absl::Status BringCurrent(const RowTable& table, const Beta2History& history,
+                            std::span<const int64_t> slots) override {
+    cpu::BringCurrent(*executor_, table, history, slots);
+    return absl::OkStatus();
+  }
+
+  absl::Status MergedStatistics(std::span<const GradientPart> parts,
+                                int64_t dim, DType gradient_dtype,
+                                GradientStatistics& statistics) override {
+    cpu::MergedStatistics(*executor_, parts, dim, gradient_dtype, statistics);
+    return absl::OkStatus();
+  }
+
+  absl::Status Digest(const RowTable& table, const Beta2History& history,
+                      uint64_t& sum) override {
+    sum = cpu::Digest(*executor_, table, history);
+    return absl::OkStatus();
+  }
+
+  absl::Status LandRows(const void* from, void* to, int64_t row_count,
+                        int64_t dim, DType dtype, int64_t first_position,
+                        ContentSum& content, RowScan& scan) override {
+    cpu::LandRows(*executor_, from, to, row_count, dim, dtype, first_position,
+                  content, scan);
+    return absl::OkStatus();
+  }
+
+  absl::Status NgramRowIds(std::span<const int32_t> tokens,
+                           int64_t table_row_count,
+                           std::span<int64_t> row_ids) override {
+    cpu::NgramRowIds(*executor_, tokens, table_row_count, row_ids);
+    return absl::OkStatus();
+  }
+
+  absl::Status NgramEmbedForward(const void* cache, DType dtype, int64_t dim,
+                                 std::span<const int32_t> tokens,
+                                 std::span<const int64_t> slots,
+                                 const SignPool& pool, void* out) override {
+    cpu::NgramEmbedForward(*executor_, cache, dtype, dim, tokens, slots, pool,
+                           out);
+    return absl::OkStatus();
+  }
+
+  absl::Status NgramEmbedBackward(const void* gradient, DType dtype,
+                                  int64_t dim, std::span<const int32_t> tokens,
+                                  const SignPool& pool,
+                                  void* row_gradient) override {
+    cpu::NgramEmbedBackward(*executor_, gradient, dtype, dim, tokens, pool,
+                            row_gradient);
+    return absl::OkStatus();
+  }
+
+  absl::Status SumNgramGradients(std::span<const NgramStep> steps,
+                                 DType gradient_dtype, int64_t dim,
+                                 const SignPool& pool, int64_t slot_count,
+                                 DType wire_dtype, void* out) override {
+    cpu::SumNgramGradients(*executor_, steps, gradient_dtype, dim, pool,
+                           slot_count, wire_dtype, out);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCpuBackend(std::unique_ptr<Executor> executor) {
+  return std::make_unique<CpuBackend>(std::move(executor));
+}
+
+}  // namespace rowhouse::kernels::cpu

@@ -1,0 +1,232 @@
+#include "kernels/cpu/row_adam.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "kernels/arithmetic.h"
+#include "kernels/cpu/merge.h"
+#include "kernels/cpu/row_ops.h"
+
+namespace rowhouse::kernels::cpu {
+namespace {
+
+constexpr int64_t kStateBytes = sizeof(float) + sizeof(int32_t);
+
+void AddTo(int64_t& sum, int64_t value) {
+  std::atomic_ref<int64_t>(sum).fetch_add(value, std::memory_order_relaxed);
+}
+
+void AddTo(EventReport& sum, const EventReport& report) {
+  AddTo(sum.entry_count, report.entry_count);
+  AddTo(sum.row_visits, report.row_visits);
+  AddTo(sum.untouched_row_count, report.untouched_row_count);
+  AddTo(sum.bytes_moved, report.bytes_moved);
+}
+
+template <typename Gradient>
+const float* SumRun(std::span<const Entry> run, RowRunSum& sum) {
+  sum.Start();
+  for (const Entry& entry : run) {
+    const auto* row = static_cast<const Gradient*>(RowOf(entry));
+    sum.Add([row](int64_t j) { return Widen(row[j]); });
+  }
+  return sum.Finish();
+}
+
+// Writes the updated row to `to` and says whether all of it is finite.
+bool UpdateRow(const uint16_t* __restrict from, const float* __restrict g,
+               float denominator, RowAdamFactors factors, int64_t dim,
+               uint16_t* __restrict to) {
+  int16_t largest = 0;  // Of the bits without sign: not finite from 0x7f80 on.
+  for (int64_t j = 0; j < dim; ++j) {
+    to[j] = Narrow<uint16_t>(
+        UpdateWeight(Widen(from[j]), g[j], denominator, factors));
+    largest = std::max(largest, static_cast<int16_t>(to[j] & 0x7fffU));
+  }
+  return largest < 0x7f80;
+}
+
+bool UpdateRow(const float* __restrict from, const float* __restrict g,
+               float denominator, RowAdamFactors factors, int64_t dim,
+               float* __restrict to) {
+  int32_t largest = 0;
+  for (int64_t j = 0; j < dim; ++j) {
+    to[j] = Narrow<float>(UpdateWeight(from[j], g[j], denominator, factors));
+    largest =
+        std::max(largest, std::bit_cast<int32_t>(to[j]) & int32_t{0x7fffffff});
+  }
+  return largest < 0x7f800000;
+}
+
+// One body's share of an event, with its scratch.
+template <typename Weight, typename Gradient>
+class EventShare {
+ public:
+  EventShare(const RowTable& table, const RowAdamEvent& event)
+      : table_(table),
+        event_(event),
+        weights_(static_cast<Weight*>(table.weights)),
+        sum_(table.dim),
+        new_row_(static_cast<size_t>(table.dim)) {}
+
+  void Prefetch(const Entry& entry) const {
+    PrefetchRow(RowOf(entry), table_.dim * int64_t{sizeof(Gradient)});
+    PrefetchRow(weights_ + entry.slot * table_.dim, table_.row_bytes());
+    __builtin_prefetch(table_.second_moment + entry.slot, 1);
+    __builtin_prefetch(table_.last_event + entry.slot, 1);
+  }
+
+  void Apply(std::span<const Entry> run) {
+    const auto entry_count = static_cast<int64_t>(run.size());
+    report_.entry_count += entry_count;
+    report_.bytes_moved +=
+        entry_count * table_.dim * int64_t{sizeof(Gradient)};
+    ++report_.row_visits;
+    if (!Update(run.front().slot, SumRun<Gradient>(run, sum_))) {
+      ++report_.untouched_row_count;
+    }
+  }
+
+  const EventReport& report() const { return report_; }
+
+ private:
+  // False, with nothing stored, where the policy asks for finite values and
+  // one is not.
+  bool Update(int64_t slot, const float* g) {
+    const bool any_value = event_.policy == NonFinitePolicy::kPropagate;
+    const float mean_square =
+        SumOfSquares(g, table_.dim) / static_cast<float>(table_.dim);
+    // A sum that is not finite has a mean square that is not finite.
+    if (!any_value && !IsFinite(mean_square)) return false;
+
+    const Beta2History& history = event_.history;
+    float& second_moment = table_.second_moment[slot];
+    int32_t& last_event = table_.last_event[slot];
+    report_.bytes_moved += kStateBytes;
+    const float replayed = ReplaySecondMoment(
+        second_moment, history.beta2, history.suffix_min,
+        int64_t{last_event} + 1, history.event_count);
+    const float v = Canonical(
+        UpdateSecondMoment(replayed, mean_square, event_.factors));
+    if (!any_value && !IsFinite(v)) return false;
+
+    Weight* row = weights_ + slot * table_.dim;
+    report_.bytes_moved += table_.row_bytes();
+    const bool finite =
+        UpdateRow(row, g, RowAdamDenominator(v, event_.factors), event_.factors,
+                  table_.dim, new_row_.data());
+    if (!any_value && !finite) return false;
+
+    std::memcpy(row, new_row_.data(), static_cast<size_t>(table_.row_bytes()));
+    second_moment = v;
+    last_event = static_cast<int32_t>(history.event_count + 1);
+    report_.bytes_moved += table_.row_bytes() + kStateBytes;
+    return true;
+  }
+
+  const RowTable table_;
+  const RowAdamEvent& event_;
+  Weight* const weights_;
+  RowRunSum sum_;
+  std::vector<Weight> new_row_;
+  EventReport report_;
+};
+
+template <typename Weight, typename Gradient>
+void ApplyEvent(Executor& executor, const RowTable& table,
+                const RowAdamEvent& event, EventReport& report) {
+  const int64_t entry_bytes = table.dim * int64_t{sizeof(Gradient)};
+  const EntryList entries = MergeParts(executor, event.parts, entry_bytes);
+  executor.ParallelFor(
+      entries.size, RowGrain(entry_bytes + table.row_bytes()),
+      [&](int64_t begin, int64_t end) {
+        EventShare<Weight, Gradient> share(table, event);
+        ForEachRun(
+            entries, begin, end,
+            [&](const Entry& entry) { share.Prefetch(entry); },
+            [&](std::span<const Entry> run) { share.Apply(run); });
+        AddTo(report, share.report());
+      });
+}
+
+// Adds one row's sum of squares, exactly.
+void AddRow(GradientStatistics& statistics, float sum_of_squares) {
+  ++statistics.row_count;
+  if (!IsFinite(sum_of_squares)) {
+    ++statistics.non_finite_row_count;
+    return;
+  }
+  const auto bits = std::bit_cast<uint32_t>(sum_of_squares);
+  const uint32_t exponent = bits >> 23;  // The sign is never set.
+  const uint32_t fraction = bits & 0x7fffffU;
+  statistics.significand_sums[std::max(exponent, 1U)] +=
+      exponent == 0 ? fraction : fraction | 0x800000U;
+}
+
+void AddTo(GradientStatistics& sum, const GradientStatistics& statistics) {
+  for (int i = 0; i < GradientStatistics::kExponents; ++i) {
+    if (statistics.significand_sums[i] != 0) {
+      AddTo(sum.significand_sums[i], statistics.significand_sums[i]);
+    }
+  }
+  AddTo(sum.row_count, statistics.row_count);
+  AddTo(sum.non_finite_row_count, statistics.non_finite_row_count);
+}
+
+}  // namespace
+
+void ApplyRowAdamEvent(Executor& executor, const RowTable& table,
+                       const RowAdamEvent& event, EventReport& report) {
+  WithElement(table.dtype, [&]<typename Weight>() {
+    WithElement(event.gradient_dtype, [&]<typename Gradient>() {
+      ApplyEvent<Weight, Gradient>(executor, table, event, report);
+    });
+  });
+}
+
+void BringCurrent(Executor& executor, const RowTable& table,
+                  const Beta2History& history,
+                  std::span<const int64_t> slots) {
+  const auto count = static_cast<int64_t>(slots.size());
+  executor.ParallelFor(
+      count, RowGrain(kStateBytes), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (i + kRowsAhead < count) {
+            const int64_t ahead = slots[static_cast<size_t>(i + kRowsAhead)];
+            __builtin_prefetch(table.second_moment + ahead, 1);
+            __builtin_prefetch(table.last_event + ahead, 1);
+          }
+          const int64_t slot = slots[static_cast<size_t>(i)];
+          table.second_moment[slot] = ReplaySecondMoment(
+              table.second_moment[slot], history.beta2, history.suffix_min,
+              int64_t{table.last_event[slot]} + 1, history.event_count);
+          table.last_event[slot] = static_cast<int32_t>(history.event_count);
+        }
+      });
+}
+
+void MergedStatistics(Executor& executor, std::span<const GradientPart> parts,
+                      int64_t dim, DType gradient_dtype,
+                      GradientStatistics& statistics) {
+  const int64_t row_bytes = dim * SizeOf(gradient_dtype);
+  const EntryList entries = MergeParts(executor, parts, row_bytes);
+  WithElement(gradient_dtype, [&]<typename Gradient>() {
+    executor.ParallelFor(
+        entries.size, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
+          RowRunSum sum(dim);
+          GradientStatistics share;
+          ForEachRun(
+              entries, begin, end,
+              [&](const Entry& entry) { PrefetchRow(RowOf(entry), row_bytes); },
+              [&](std::span<const Entry> run) {
+                AddRow(share, SumOfSquares(SumRun<Gradient>(run, sum), dim));
+              });
+          AddTo(statistics, share);
+        });
+  });
+}
+
+}  // namespace rowhouse::kernels::cpu

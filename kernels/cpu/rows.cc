@@ -1,0 +1,98 @@
+#include "kernels/cpu/rows.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/cpu/row_ops.h"
+#include "kernels/hash.h"
+
+namespace rowhouse::kernels::cpu {
+namespace {
+
+constexpr int64_t kByteGrain = 1 << 20;
+
+void Clear(Executor& executor, void* data, int64_t size_bytes) {
+  executor.ParallelFor(size_bytes, kByteGrain, [&](int64_t begin, int64_t end) {
+    std::memset(static_cast<std::byte*>(data) + begin, 0,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+template <typename Weight>
+void FillUniform(Executor& executor, const RowTable& table, uint64_t seed,
+                 float bound) {
+  executor.ParallelFor(
+      table.row_count, RowGrain(table.row_bytes()),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          Weight* row = static_cast<Weight*>(table.weights) + i * table.dim;
+          for (int64_t j = 0; j < table.dim; ++j) {
+            row[j] = Narrow<Weight>(
+                UniformInitial(seed, bound, table.first_row_id + i, j));
+          }
+        }
+      });
+}
+
+}  // namespace
+
+void CopyBytes(Executor& executor, const void* from, void* to,
+               int64_t size_bytes) {
+  executor.ParallelFor(size_bytes, kByteGrain, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<std::byte*>(to) + begin,
+                static_cast<const std::byte*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+void InitializeRows(Executor& executor, const RowTable& table,
+                    const Initializer& initializer, bool fresh) {
+  if (!fresh) {
+    Clear(executor, table.second_moment,
+          table.row_count * int64_t{sizeof(float)});
+    Clear(executor, table.last_event,
+          table.row_count * int64_t{sizeof(int32_t)});
+  }
+  switch (initializer.kind) {
+    case Initializer::Kind::kZeros:
+      if (!fresh) {
+        Clear(executor, table.weights, table.row_count * table.row_bytes());
+      }
+      return;
+    case Initializer::Kind::kUniform:
+      WithElement(table.dtype, [&]<typename Weight>() {
+        FillUniform<Weight>(executor, table, initializer.seed,
+                            initializer.bound);
+      });
+      return;
+  }
+}
+
+void GatherRows(Executor& executor, const RowTable& table,
+                std::span<const int64_t> slots, void* out) {
+  const auto count = static_cast<int64_t>(slots.size());
+  const int64_t row_bytes = table.row_bytes();
+  const auto* weights = static_cast<const std::byte*>(table.weights);
+  executor.ParallelFor(
+      count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
+        auto* to = static_cast<std::byte*>(out) + begin * row_bytes;
+        for (int64_t i = begin; i < end; ++i, to += row_bytes) {
+          if (i + kRowsAhead < count) {
+            const int64_t ahead = slots[static_cast<size_t>(i + kRowsAhead)];
+            PrefetchRow(weights + ahead * row_bytes, row_bytes);
+          }
+          std::memcpy(to, weights + slots[static_cast<size_t>(i)] * row_bytes,
+                      static_cast<size_t>(row_bytes));
+        }
+      });
+}
+
+void WriteRows(Executor& executor, const RowTable& table, int64_t first_slot,
+               int64_t row_count, const void* rows) {
+  CopyBytes(executor, rows,
+            static_cast<std::byte*>(table.weights) +
+                first_slot * table.row_bytes(),
+            row_count * table.row_bytes());
+}
+
+}  // namespace rowhouse::kernels::cpu
