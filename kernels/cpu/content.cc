@@ -111,9 +111,9 @@ void AddTo(uint64_t& sum, uint64_t value) {
 
 }  // namespace
 
-void LandRows(Executor& executor, const void* from, void* to,
-              int64_t row_count, int64_t dim, DType dtype,
-              int64_t first_position, ContentSum& content, RowScan& scan) {
+void LandRows(Executor& executor, const void* from, void* to, int64_t row_count,
+              int64_t dim, DType dtype, int64_t first_position,
+              ContentSum& content, RowScan& scan) {
   constexpr int64_t kNoRow = std::numeric_limits<int64_t>::max();
   const int64_t row_bytes = dim * SizeOf(dtype);
   const Secrets secrets(row_bytes);

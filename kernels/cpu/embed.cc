@@ -116,8 +116,8 @@ void WriteSums(Executor& executor, std::span<const NgramStep> steps,
 }
 
 // Clears the rows of `out` that no entry names.
-void ClearGaps(Executor& executor, const EntryList& entries,
-               int64_t slot_count, int64_t row_bytes, void* out) {
+void ClearGaps(Executor& executor, const EntryList& entries, int64_t slot_count,
+               int64_t row_bytes, void* out) {
   const Entry* list = entries.data.get();
   executor.ParallelFor(
       entries.size + 1, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {

@@ -39,9 +39,9 @@ std::byte* AlignToHugePage(std::byte* data, size_t size) {
 absl::StatusOr<Buffer> AllocateMemory(int64_t size_bytes) {
   if (size_bytes == 0) return Buffer();
   // As the largest size_t a negative size is refused like any other too large.
-  const size_t size = size_bytes < 0
-                          ? SIZE_MAX - kHugePageBytes
-                          : RoundUp(static_cast<size_t>(size_bytes), kPageBytes);
+  const size_t size =
+      size_bytes < 0 ? SIZE_MAX - kHugePageBytes
+                     : RoundUp(static_cast<size_t>(size_bytes), kPageBytes);
   const bool huge = size >= kHugePageBytes;
   void* mapped =
       mmap(nullptr, huge ? size + kHugePageBytes : size, PROT_READ | PROT_WRITE,

@@ -33,16 +33,16 @@ struct Shares {
 
 bool IsSorted(Executor& executor, const EntryList& entries) {
   std::atomic<bool> sorted = true;
-  executor.ParallelFor(
-      entries.size - 1, kGrain, [&](int64_t begin, int64_t end) {
-        const Entry* list = entries.data.get();
-        for (int64_t i = begin; i < end; ++i) {
-          if (list[i].slot > list[i + 1].slot) {
-            sorted.store(false, std::memory_order_relaxed);
-            return;
-          }
-        }
-      });
+  executor.ParallelFor(entries.size - 1, kGrain,
+                       [&](int64_t begin, int64_t end) {
+                         const Entry* list = entries.data.get();
+                         for (int64_t i = begin; i < end; ++i) {
+                           if (list[i].slot > list[i + 1].slot) {
+                             sorted.store(false, std::memory_order_relaxed);
+                             return;
+                           }
+                         }
+                       });
   return sorted.load(std::memory_order_relaxed);
 }
 
@@ -89,9 +89,8 @@ void SortByDigit(Executor& executor, const Shares& shares, Digit digit,
   };
   for_each_share([](int64_t& cell, const Entry&) { ++cell; });
   CountsToPlaces(counts, shares.count, value_count);
-  for_each_share([&](int64_t& cell, const Entry& entry) {
-    to.data[cell++] = entry;
-  });
+  for_each_share(
+      [&](int64_t& cell, const Entry& entry) { to.data[cell++] = entry; });
 }
 
 }  // namespace
@@ -101,8 +100,8 @@ void SortBySlot(Executor& executor, EntryList& entries) {
   const int slot_bits = SlotBits(executor, entries);
   const int pass_count = (slot_bits + kMaxDigitBits - 1) / kMaxDigitBits;
   const int digit_bits = (slot_bits + pass_count - 1) / pass_count;
-  const int64_t share_count = std::clamp<int64_t>(
-      entries.size / kGrain, 1, executor.concurrency());
+  const int64_t share_count =
+      std::clamp<int64_t>(entries.size / kGrain, 1, executor.concurrency());
   const int64_t share_size = (entries.size + share_count - 1) / share_count;
   EntryList other(entries.size);
   for (int pass = 0; pass < pass_count; ++pass) {

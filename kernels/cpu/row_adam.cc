@@ -82,8 +82,7 @@ class EventShare {
   void Apply(std::span<const Entry> run) {
     const auto entry_count = static_cast<int64_t>(run.size());
     report_.entry_count += entry_count;
-    report_.bytes_moved +=
-        entry_count * table_.dim * int64_t{sizeof(Gradient)};
+    report_.bytes_moved += entry_count * table_.dim * int64_t{sizeof(Gradient)};
     ++report_.row_visits;
     if (!Update(run.front().slot, SumRun<Gradient>(run, sum_))) {
       ++report_.untouched_row_count;
@@ -106,18 +105,17 @@ class EventShare {
     float& second_moment = table_.second_moment[slot];
     int32_t& last_event = table_.last_event[slot];
     report_.bytes_moved += kStateBytes;
-    const float replayed = ReplaySecondMoment(
-        second_moment, history.beta2, history.suffix_min,
-        int64_t{last_event} + 1, history.event_count);
-    const float v = Canonical(
-        UpdateSecondMoment(replayed, mean_square, event_.factors));
+    const float replayed =
+        ReplaySecondMoment(second_moment, history.beta2, history.suffix_min,
+                           int64_t{last_event} + 1, history.event_count);
+    const float v =
+        Canonical(UpdateSecondMoment(replayed, mean_square, event_.factors));
     if (!any_value && !IsFinite(v)) return false;
 
     Weight* row = weights_ + slot * table_.dim;
     report_.bytes_moved += table_.row_bytes();
-    const bool finite =
-        UpdateRow(row, g, RowAdamDenominator(v, event_.factors), event_.factors,
-                  table_.dim, new_row_.data());
+    const bool finite = UpdateRow(row, g, RowAdamDenominator(v, event_.factors),
+                                  event_.factors, table_.dim, new_row_.data());
     if (!any_value && !finite) return false;
 
     std::memcpy(row, new_row_.data(), static_cast<size_t>(table_.row_bytes()));
@@ -188,8 +186,7 @@ void ApplyRowAdamEvent(Executor& executor, const RowTable& table,
 }
 
 void BringCurrent(Executor& executor, const RowTable& table,
-                  const Beta2History& history,
-                  std::span<const int64_t> slots) {
+                  const Beta2History& history, std::span<const int64_t> slots) {
   const auto count = static_cast<int64_t>(slots.size());
   executor.ParallelFor(
       count, RowGrain(kStateBytes), [&](int64_t begin, int64_t end) {

@@ -45,8 +45,8 @@ void WithElement(DType dtype, Visit visit) {
 /// Rows for a loop's body to take at once: enough bytes to pay for a task.
 inline int64_t RowGrain(int64_t row_bytes) {
   constexpr int64_t kGrainBytes = 64 << 10;
-  return std::clamp(kGrainBytes / std::max<int64_t>(row_bytes, 1),
-                    int64_t{16}, int64_t{4096});
+  return std::clamp(kGrainBytes / std::max<int64_t>(row_bytes, 1), int64_t{16},
+                    int64_t{4096});
 }
 
 /// Rows to fetch ahead of the one at work, to cover a memory access.
@@ -58,7 +58,8 @@ inline void PrefetchRow(const void* row, int64_t row_bytes) {
   constexpr int64_t kMostBytes = 512;
   const auto* bytes = static_cast<const char*>(row);
   const int64_t end = std::min(row_bytes, kMostBytes);
-  for (int64_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(bytes + at);
+  for (int64_t at = 0; at < end; at += kLineBytes)
+    __builtin_prefetch(bytes + at);
 }
 
 /// The run-sum (arithmetic.h) of one row's entries. Scratch of two rows;
@@ -126,8 +127,8 @@ void FoldPartials(float* partial, int64_t width) {
 /// Sum of squares of a row in the order of arithmetic.h.
 inline float SumOfSquares(const float* __restrict row, int64_t dim) {
   alignas(64) float partial[kSquarePartials];
-  const auto width = static_cast<int64_t>(std::bit_ceil(
-      static_cast<uint64_t>(std::min(dim, kSquarePartials))));
+  const auto width = static_cast<int64_t>(
+      std::bit_ceil(static_cast<uint64_t>(std::min(dim, kSquarePartials))));
   std::memset(partial, 0, static_cast<size_t>(width) * sizeof(float));
   int64_t first = 0;
   for (; first + kSquarePartials <= dim; first += kSquarePartials) {

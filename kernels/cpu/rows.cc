@@ -21,17 +21,17 @@ void Clear(Executor& executor, void* data, int64_t size_bytes) {
 template <typename Weight>
 void FillUniform(Executor& executor, const RowTable& table, uint64_t seed,
                  float bound) {
-  executor.ParallelFor(
-      table.row_count, RowGrain(table.row_bytes()),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          Weight* row = static_cast<Weight*>(table.weights) + i * table.dim;
-          for (int64_t j = 0; j < table.dim; ++j) {
-            row[j] = Narrow<Weight>(
-                UniformInitial(seed, bound, table.first_row_id + i, j));
-          }
-        }
-      });
+  executor.ParallelFor(table.row_count, RowGrain(table.row_bytes()),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) {
+                           Weight* row = static_cast<Weight*>(table.weights) +
+                                         i * table.dim;
+                           for (int64_t j = 0; j < table.dim; ++j) {
+                             row[j] = Narrow<Weight>(UniformInitial(
+                                 seed, bound, table.first_row_id + i, j));
+                           }
+                         }
+                       });
 }
 
 }  // namespace
@@ -89,10 +89,10 @@ void GatherRows(Executor& executor, const RowTable& table,
 
 void WriteRows(Executor& executor, const RowTable& table, int64_t first_slot,
                int64_t row_count, const void* rows) {
-  CopyBytes(executor, rows,
-            static_cast<std::byte*>(table.weights) +
-                first_slot * table.row_bytes(),
-            row_count * table.row_bytes());
+  CopyBytes(
+      executor, rows,
+      static_cast<std::byte*>(table.weights) + first_slot * table.row_bytes(),
+      row_count * table.row_bytes());
 }
 
 }  // namespace rowhouse::kernels::cpu

@@ -16,9 +16,8 @@ class TbbExecutor final : public Executor {
                                 : oneapi::tbb::task_arena::automatic),
         concurrency_(arena_.max_concurrency()) {}
 
-  void ParallelFor(
-      int64_t count, int64_t grain,
-      absl::FunctionRef<void(int64_t, int64_t)> body) override {
+  void ParallelFor(int64_t count, int64_t grain,
+                   absl::FunctionRef<void(int64_t, int64_t)> body) override {
     const Blocks blocks = Blocks::Of(count, grain, concurrency_);
     if (blocks.count == 0) return;
     if (blocks.count == 1 || concurrency_ == 1) {

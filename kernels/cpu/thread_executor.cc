@@ -12,15 +12,14 @@ namespace {
 class ThreadExecutor final : public Executor {
  public:
   explicit ThreadExecutor(int thread_count)
-      : concurrency_(thread_count > 0
-                         ? thread_count
-                         : std::max(1, static_cast<int>(
-                                           std::thread::hardware_concurrency()))) {
-  }
+      : concurrency_(
+            thread_count > 0
+                ? thread_count
+                : std::max(1, static_cast<int>(
+                                  std::thread::hardware_concurrency()))) {}
 
-  void ParallelFor(
-      int64_t count, int64_t grain,
-      absl::FunctionRef<void(int64_t, int64_t)> body) override {
+  void ParallelFor(int64_t count, int64_t grain,
+                   absl::FunctionRef<void(int64_t, int64_t)> body) override {
     const Blocks blocks = Blocks::Of(count, grain, concurrency_);
     if (blocks.count == 0) return;
     if (blocks.count == 1 || concurrency_ == 1) {

@@ -17,11 +17,11 @@ std::string File(const std::string& header, const std::string& data) {
 
 TEST(SafeTensorsTest, ReadsTensorsAndMetadata) {
   const std::string data("\x01\0\0\0\xff\xff\xff\xff\x80\x3f", 10);
-  const auto file = SafeTensors::Parse(File(
-      R"({"__metadata__":{"why":"test"},)"
-      R"("a":{"dtype":"I32","shape":[2,1],"data_offsets":[0,8]},)"
-      R"("b":{"dtype":"BF16","shape":[1],"data_offsets":[8,10]}})",
-      data));
+  const auto file = SafeTensors::Parse(
+      File(R"({"__metadata__":{"why":"test"},)"
+           R"("a":{"dtype":"I32","shape":[2,1],"data_offsets":[0,8]},)"
+           R"("b":{"dtype":"BF16","shape":[1],"data_offsets":[8,10]}})",
+           data));
   ASSERT_THAT(file, IsOk());
   EXPECT_EQ(file->metadata().at("why"), "test");
   const auto a = file->Get("a");
@@ -53,11 +53,10 @@ TEST(SafeTensorsTest, RefusesATruncatedFile) {
 }
 
 TEST(SafeTensorsTest, RefusesOffsetsOutsideTheData) {
-  EXPECT_THAT(
-      SafeTensors::Parse(
-          File(R"({"a":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})",
-               std::string(4, 'x'))),
-      StatusIs(absl::StatusCode::kInvalidArgument, "data_offsets"));
+  EXPECT_THAT(SafeTensors::Parse(File(
+                  R"({"a":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})",
+                  std::string(4, 'x'))),
+              StatusIs(absl::StatusCode::kInvalidArgument, "data_offsets"));
 }
 
 TEST(SafeTensorsTest, RefusesAShapeThatIsNotItsBytes) {
@@ -73,9 +72,8 @@ TEST(SafeTensorsTest, RefusesAShapeThatIsNotItsBytes) {
 
 TEST(SafeTensorsTest, NamesAnUnknownType) {
   EXPECT_THAT(
-      SafeTensors::Parse(
-          File(R"({"a":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}})",
-               "x")),
+      SafeTensors::Parse(File(
+          R"({"a":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}})", "x")),
       StatusIs(absl::StatusCode::kInvalidArgument, "F8"));
 }
 

@@ -1,0 +1,11 @@
+#include "tests/kernels/backend_conformance.h"
+
+namespace rowhouse::kernels {
+
+INSTANTIATE_TEST_SUITE_P(Cuda, BackendTest,
+                         ::testing::Values(BackendCase{
+                             "Device0",
+                             [] { return MakeBackend({BackendKind::kCuda}); }}),
+                         NameOfCase);
+
+}  // namespace rowhouse::kernels
