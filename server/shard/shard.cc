@@ -1,0 +1,384 @@
+#include "server/shard/shard.h"
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/backend.h"
+#include "kernels/mutex.h"
+#include "server/shard/lane.h"
+#include "server/shard/shard_core.h"
+#include "server/shard/shard_errors.h"
+#include "server/shard/timer_queue.h"
+
+namespace rowhouse::server {
+namespace {
+
+/// The shard's core behind its lane.
+class LaneShard final : public Shard {
+ public:
+  LaneShard(const ShardSpec& spec, const ShardLimits& limits,
+            TimerQueue& timers)
+      : spec_(spec),
+        range_(spec_),
+        timers_(timers),
+        lane_(std::make_shared<Lane>(limits.lane_capacity)) {}
+
+  ~LaneShard() override {
+    lane_->PostInternal([this] {
+      if (core_ != nullptr) {
+        core_->Close(absl::UnavailableError("the shard has been closed"));
+      }
+    });
+    lane_->Stop();
+  }
+
+  absl::Status Start(const ShardLimits& limits, kernels::Backend& backend);
+
+  const ShardSpec& spec() const override { return spec_; }
+  absl::StatusOr<std::vector<int64_t>> ResolveRowIds(
+      std::span<const int64_t> row_ids) const override;
+
+  void OpenPull(PullRequest request, std::shared_ptr<Call> call,
+                Done<std::unique_ptr<Pull>> done) override;
+  void Digest(std::optional<int64_t> exact_event, std::shared_ptr<Call> call,
+              Done<ShardDigest> done) override;
+  void GetEventState(std::optional<int64_t> wait_sealed_event,
+                     std::optional<int64_t> wait_applied_event,
+                     std::shared_ptr<Call> call,
+                     Done<EventState> done) override;
+  void GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
+                          Done<kernels::GradientStatistics> done) override;
+  void GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) override;
+  void BeginPart(PartHeader header, std::shared_ptr<Call> call,
+                 Done<std::unique_ptr<PartLanding>> done) override;
+  void FinishPart(std::unique_ptr<PartLanding> landing,
+                  std::optional<int32_t> seal_part_count,
+                  std::optional<EventCommit> commit, std::shared_ptr<Call> call,
+                  Done<PartReceipt> done) override;
+  void Seal(TrainerSession trainer, int64_t event, int32_t part_count,
+            std::shared_ptr<Call> call, Done<int64_t> done) override;
+  void Discard(TrainerSession trainer, int64_t event,
+               std::shared_ptr<Call> call, Done<int32_t> done) override;
+  void Commit(TrainerSession trainer, int64_t event, EventCommit commit,
+              std::shared_ptr<Call> call, Done<bool> done) override;
+  void OpenSession(TrainerSession trainer, int64_t owner,
+                   std::shared_ptr<Call> call, Done<int64_t> done) override;
+  void KeepAlive(TrainerSession trainer, std::shared_ptr<Call> call,
+                 Done<int64_t> done) override;
+  void Import(int64_t first_row_id, int64_t row_count, std::string rows,
+              std::shared_ptr<Call> call, Done<int64_t> done) override;
+  void SetTrainerCount(int32_t trainer_count, int64_t from_event,
+                       std::shared_ptr<Call> call,
+                       Done<ShardInfo> done) override;
+  void Reset(std::shared_ptr<Call> call, Done<ShardInfo> done) override;
+  void Close(absl::Status reason) override;
+  void NoteCancelled() override;
+
+  // Of pulls.
+  void Read(int64_t pull, int64_t row_count, void* out,
+            absl::AnyInvocable<void(absl::Status)> done);
+  void ClosePull(int64_t pull);
+
+ private:
+  // Runs `work(done)` on the lane, unless the call is over by then.
+  template <typename T, typename Work>
+  Lane::Task Gated(std::shared_ptr<Call> call, Done<T> done, Work work);
+  template <typename T, typename Work>
+  void Hand(std::shared_ptr<Call> call, Done<T> done, Work work) {
+    lane_->Post(Gated<T>(std::move(call), std::move(done), std::move(work)));
+  }
+  // Answers with what `work()` returns, and settles after that.
+  template <typename T, typename Work>
+  void Answer(std::shared_ptr<Call> call, Done<T> done, Work work) {
+    Hand<T>(std::move(call), std::move(done),
+            [work = std::move(work)](Done<T> answer) mutable {
+              answer(work());
+            });
+  }
+  absl::Status CheckCall(const Call& call) const;
+  void CallOnTimer(absl::Time time);
+
+  const ShardSpec spec_;
+  const RowRange range_;
+  TimerQueue& timers_;
+  std::unique_ptr<ShardCore> core_;  // The lane's, once started.
+  std::atomic<bool> cancel_noted_ = false;
+  std::shared_ptr<Lane> lane_;  // Shared with timers, which may fire late.
+};
+
+class LanePull final : public Pull {
+ public:
+  LanePull(LaneShard& shard, const OpenedPull& opened)
+      : shard_(shard), opened_(opened) {}
+  ~LanePull() override { shard_.ClosePull(opened_.pull); }
+
+  int64_t event() const override { return opened_.event; }
+  int64_t handle() const override { return opened_.handle; }
+  int64_t row_count() const override { return opened_.row_count; }
+  void Read(int64_t row_count, void* out,
+            absl::AnyInvocable<void(absl::Status)> done) override {
+    shard_.Read(opened_.pull, row_count, out, std::move(done));
+  }
+
+ private:
+  LaneShard& shard_;
+  const OpenedPull opened_;
+};
+
+absl::Status LaneShard::Start(const ShardLimits& limits,
+                              kernels::Backend& backend) {
+  absl::StatusOr<std::unique_ptr<ShardCore>> core =
+      ShardCore::Create(spec_, limits, backend, timers_,
+                        [this](absl::Time time) { CallOnTimer(time); });
+  if (!core.ok()) return std::move(core).status();
+  core_ = *std::move(core);
+  return absl::OkStatus();
+}
+
+void LaneShard::CallOnTimer(absl::Time time) {
+  timers_.CallAt(time, [this, lane = std::weak_ptr<Lane>(lane_)] {
+    // A lane that has stopped drops the task: `this` may be gone then.
+    const std::shared_ptr<Lane> running = lane.lock();
+    if (running != nullptr) {
+      running->PostInternal([this] { core_->OnTimer(); });
+    }
+  });
+}
+
+absl::Status LaneShard::CheckCall(const Call& call) const {
+  absl::Status usable = core_->Usable();
+  if (!usable.ok()) return usable;
+  if (call.cancelled) return absl::CancelledError("the caller has gone");
+  if (timers_.Now() >= call.deadline) {
+    return absl::DeadlineExceededError(
+        "the deadline passed in the shard's lane");
+  }
+  return absl::OkStatus();
+}
+
+template <typename T, typename Work>
+Lane::Task LaneShard::Gated(std::shared_ptr<Call> call, Done<T> done,
+                            Work work) {
+  return [this, call = std::move(call), done = std::move(done),
+          work = std::move(work)](absl::Status admitted) mutable {
+    if (admitted.ok()) admitted = CheckCall(*call);
+    if (!admitted.ok()) return done(std::move(admitted));
+    work(std::move(done));
+    core_->Settle();
+  };
+}
+
+absl::StatusOr<std::vector<int64_t>> LaneShard::ResolveRowIds(
+    std::span<const int64_t> row_ids) const {
+  std::vector<int64_t> slots(row_ids.size());
+  absl::Status resolved = range_.Resolve(row_ids, 0, slots);
+  if (!resolved.ok()) return resolved;
+  return slots;
+}
+
+void LaneShard::OpenPull(PullRequest request, std::shared_ptr<Call> call,
+                         Done<std::unique_ptr<Pull>> done) {
+  Hand<std::unique_ptr<Pull>>(
+      call, std::move(done),
+      [this, call, request = std::move(request)](
+          Done<std::unique_ptr<Pull>> answer) mutable {
+        core_->OpenPull(
+            std::move(request), std::move(call),
+            [this, answer = std::move(answer)](
+                absl::StatusOr<OpenedPull> opened) mutable {
+              if (!opened.ok()) return answer(std::move(opened).status());
+              answer(std::make_unique<LanePull>(*this, *opened));
+            });
+      });
+}
+
+void LaneShard::Read(int64_t pull, int64_t row_count, void* out,
+                     absl::AnyInvocable<void(absl::Status)> done) {
+  lane_->PostInternal(
+      [this, pull, row_count, out, done = std::move(done)]() mutable {
+        done(core_->ReadPull(pull, row_count, out));
+        core_->AfterRead(pull);
+        core_->Settle();
+      });
+}
+
+void LaneShard::ClosePull(int64_t pull) {
+  lane_->PostInternal([this, pull] { core_->ClosePull(pull); });
+}
+
+void LaneShard::Digest(std::optional<int64_t> exact_event,
+                       std::shared_ptr<Call> call, Done<ShardDigest> done) {
+  Hand<ShardDigest>(call, std::move(done),
+                    [this, call, exact_event](Done<ShardDigest> answer) {
+                      core_->Digest(exact_event, call, std::move(answer));
+                    });
+}
+
+void LaneShard::GetEventState(std::optional<int64_t> wait_sealed_event,
+                              std::optional<int64_t> wait_applied_event,
+                              std::shared_ptr<Call> call,
+                              Done<EventState> done) {
+  Hand<EventState>(call, std::move(done),
+                   [=, this](Done<EventState> answer) {
+                     core_->GetEventState(wait_sealed_event, wait_applied_event,
+                                          call, std::move(answer));
+                   });
+}
+
+void LaneShard::GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
+                                   Done<kernels::GradientStatistics> done) {
+  Answer<kernels::GradientStatistics>(
+      std::move(call), std::move(done),
+      [this, event] { return core_->GetEventStatistics(event); });
+}
+
+void LaneShard::GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) {
+  Answer<ShardInfo>(std::move(call), std::move(done),
+                    [this] { return core_->GetInfo(); });
+}
+
+void LaneShard::BeginPart(PartHeader header, std::shared_ptr<Call> call,
+                          Done<std::unique_ptr<PartLanding>> done) {
+  using Begun = absl::StatusOr<std::unique_ptr<PartLanding>>;
+  Answer<std::unique_ptr<PartLanding>>(
+      std::move(call), std::move(done),
+      [this, header = std::move(header)]() mutable -> Begun {
+        absl::StatusOr<std::unique_ptr<Landing>> landing =
+            core_->BeginPart(std::move(header));
+        if (!landing.ok()) return std::move(landing).status();
+        const std::shared_ptr<LandingTicket> ticket =
+            (*landing)->plan().ticket;
+        if (ticket != nullptr) {
+          (*landing)->set_abandon([this, ticket] {
+            lane_->PostInternal([this, ticket] { core_->EndLanding(*ticket); });
+          });
+        }
+        return *std::move(landing);
+      });
+}
+
+void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
+                           std::optional<int32_t> seal_part_count,
+                           std::optional<EventCommit> commit,
+                           std::shared_ptr<Call> call,
+                           Done<PartReceipt> done) {
+  // The call was admitted with BeginPart: the part that has been received is
+  // not refused for want of room in the lane.
+  Lane::Task task = Gated<PartReceipt>(
+      std::move(call), std::move(done),
+      [this, landing = std::move(landing), seal_part_count,
+       commit = std::move(commit)](Done<PartReceipt> answer) mutable {
+        auto& received = static_cast<Landing&>(*landing);
+        absl::StatusOr<PartReceipt> receipt = core_->FinishPart(
+            received, seal_part_count, std::move(commit));
+        if (received.plan().ticket != nullptr) {
+          core_->EndLanding(*received.plan().ticket);
+          received.Release();
+        }
+        answer(std::move(receipt));
+      });
+  lane_->PostInternal(
+      [task = std::move(task)]() mutable { task(absl::OkStatus()); });
+}
+
+void LaneShard::Seal(TrainerSession trainer, int64_t event, int32_t part_count,
+                     std::shared_ptr<Call> call, Done<int64_t> done) {
+  Answer<int64_t>(std::move(call), std::move(done), [=, this] {
+    return core_->Seal(trainer, event, part_count);
+  });
+}
+
+void LaneShard::Discard(TrainerSession trainer, int64_t event,
+                        std::shared_ptr<Call> call, Done<int32_t> done) {
+  Answer<int32_t>(std::move(call), std::move(done),
+                  [=, this] { return core_->Discard(trainer, event); });
+}
+
+void LaneShard::Commit(TrainerSession trainer, int64_t event,
+                       EventCommit commit, std::shared_ptr<Call> call,
+                       Done<bool> done) {
+  Answer<bool>(std::move(call), std::move(done),
+               [this, trainer, event, commit = std::move(commit)]() mutable {
+                 return core_->Commit(trainer, event, std::move(commit));
+               });
+}
+
+void LaneShard::OpenSession(TrainerSession trainer, int64_t owner,
+                            std::shared_ptr<Call> call, Done<int64_t> done) {
+  Answer<int64_t>(std::move(call), std::move(done),
+                  [=, this] { return core_->OpenSession(trainer, owner); });
+}
+
+void LaneShard::KeepAlive(TrainerSession trainer, std::shared_ptr<Call> call,
+                          Done<int64_t> done) {
+  Answer<int64_t>(std::move(call), std::move(done),
+                  [=, this] { return core_->KeepAlive(trainer); });
+}
+
+void LaneShard::Import(int64_t first_row_id, int64_t row_count,
+                       std::string rows, std::shared_ptr<Call> call,
+                       Done<int64_t> done) {
+  Answer<int64_t>(
+      std::move(call), std::move(done),
+      [this, first_row_id, row_count, rows = std::move(rows)] {
+        return core_->Import(first_row_id, row_count, rows);
+      });
+}
+
+void LaneShard::SetTrainerCount(int32_t trainer_count, int64_t from_event,
+                                std::shared_ptr<Call> call,
+                                Done<ShardInfo> done) {
+  Answer<ShardInfo>(std::move(call), std::move(done), [=, this] {
+    return core_->SetTrainerCount({from_event, trainer_count});
+  });
+}
+
+void LaneShard::Reset(std::shared_ptr<Call> call, Done<ShardInfo> done) {
+  Answer<ShardInfo>(std::move(call), std::move(done),
+                    [this] { return core_->Reset(); });
+}
+
+void LaneShard::Close(absl::Status reason) {
+  Mutex mutex;
+  CondVar changed;
+  bool closed = false;
+  lane_->PostInternal([&] {
+    core_->Close(reason);
+    MutexLock lock(mutex);
+    closed = true;
+    changed.SignalAll();
+  });
+  MutexLock lock(mutex);
+  while (!closed) changed.Wait(mutex);
+}
+
+void LaneShard::NoteCancelled() {
+  if (cancel_noted_.exchange(true)) return;
+  lane_->PostInternal([this] {
+    cancel_noted_ = false;
+    core_->EndWaits();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
+    const ShardSpec& spec, const ShardLimits& limits,
+    kernels::Backend& backend, TimerQueue& timers) {
+  auto shard = std::make_unique<LaneShard>(spec, limits, timers);
+  absl::Status started = shard->Start(limits, backend);
+  if (!started.ok()) return started;
+  return shard;
+}
+
+}  // namespace rowhouse::server

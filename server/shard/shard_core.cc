@@ -1,0 +1,131 @@
+#include "server/shard/shard_core.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "proto/wire/status_macros.h"
+#include "server/shard/shard_errors.h"
+
+namespace rowhouse::server {
+namespace {
+
+int64_t HandleRowLimit(const ShardSpec& spec) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+  return 2 * std::min(spec.max_contribution_row_count, kMost);
+}
+
+}  // namespace
+
+ShardCore::ShardCore(const ShardSpec& spec, const ShardLimits& limits,
+                     kernels::Backend& backend, const TimerQueue& timers,
+                     WakeAt wake_at, RowStore rows, Beta2History history)
+    : spec_(spec),
+      limits_(limits),
+      backend_(backend),
+      timers_(timers),
+      wake_at_(std::move(wake_at)),
+      range_(spec),
+      rows_(std::move(rows)),
+      history_(std::move(history)),
+      events_(spec.trainer_count, spec.max_part_count),
+      handles_(HandleRowLimit(spec)),
+      pulls_(backend, limits.max_anonymous_pull_count),
+      parked_(limits.max_parked_read_count) {}
+
+absl::StatusOr<std::unique_ptr<ShardCore>> ShardCore::Create(
+    const ShardSpec& spec, const ShardLimits& limits,
+    kernels::Backend& backend, const TimerQueue& timers, WakeAt wake_at) {
+  ROWHOUSE_ASSIGN_OR_RETURN(RowStore rows, RowStore::Create(spec, backend));
+  ROWHOUSE_ASSIGN_OR_RETURN(Beta2History history,
+                            Beta2History::Create(backend));
+  return std::unique_ptr<ShardCore>(
+      new ShardCore(spec, limits, backend, timers, std::move(wake_at),
+                    std::move(rows), std::move(history)));
+}
+
+absl::Status ShardCore::Usable() const {
+  if (!closed_.ok()) return DeepCopy(closed_);
+  return fault_.ok() ? absl::OkStatus() : DeepCopy(fault_);
+}
+
+void ShardCore::Settle() {
+  if (committed_.has_value()) ApplyCommitted();
+  if (std::exchange(waits_may_end_, false)) EndWaits();
+}
+
+void ShardCore::OnTimer() {
+  timer_ = absl::InfiniteFuture();
+  EndWaits();
+}
+
+void ShardCore::Close(const absl::Status& reason) {
+  if (closed_.ok()) closed_ = DeepCopy(reason);
+  EndWaits();
+}
+
+void ShardCore::Break(const absl::Status& fault) {
+  fault_ = absl::InternalError(
+      absl::StrCat("the backend failed and the shard is unusable: ",
+                   fault.message()));
+  waits_may_end_ = true;
+}
+
+void ShardCore::WaitFor(ParkedCall parked) {
+  std::optional<absl::Status> ended = Judge(parked, timers_.Now());
+  if (!ended.has_value()) {
+    absl::Status room = parked_.CheckRoom();
+    if (!room.ok()) ended = std::move(room);
+  }
+  if (ended.has_value()) return parked.resume(*std::move(ended));
+  parked_.Park(std::move(parked));
+  ArmTimer();
+}
+
+std::optional<absl::Status> ShardCore::Judge(const ParkedCall& parked,
+                                             absl::Time now) const {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
+  if (parked.call->cancelled) {
+    return absl::CancelledError("the caller has gone");
+  }
+  if (parked.trainer.has_value()) {
+    absl::Status open = sessions_.Check(*parked.trainer);
+    if (!open.ok()) return open;
+  }
+  if (events_.applied() >= parked.applied_event &&
+      events_.AllSealed(parked.sealed_event)) {
+    return absl::OkStatus();
+  }
+  if (now >= parked.until) return EventPendingError(events_.applied());
+  return std::nullopt;
+}
+
+void ShardCore::EndWaits() {
+  const absl::Time now = timers_.Now();
+  std::vector<Parked::Ended> ended = parked_.TakeEnded(
+      [&](const ParkedCall& parked) { return Judge(parked, now); });
+  for (auto& [parked, status] : ended) parked.resume(std::move(status));
+  ArmTimer();
+}
+
+void ShardCore::ArmTimer() {
+  const absl::Time first = parked_.FirstUntil();
+  if (first >= timer_) return;
+  timer_ = first;
+  wake_at_(first);
+}
+
+absl::Time ShardCore::WaitLimit(const Call& call) const {
+  return std::min(call.deadline, timers_.Now() + limits_.max_wait);
+}
+
+}  // namespace rowhouse::server

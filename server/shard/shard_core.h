@@ -1,0 +1,168 @@
+#ifndef ROWHOUSE_SERVER_SHARD_SHARD_CORE_H_
+#define ROWHOUSE_SERVER_SHARD_SHARD_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/backend.h"
+#include "server/shard/beta2_history.h"
+#include "server/shard/events.h"
+#include "server/shard/handles.h"
+#include "server/shard/landing.h"
+#include "server/shard/landings.h"
+#include "server/shard/ledger.h"
+#include "server/shard/parked.h"
+#include "server/shard/pulls.h"
+#include "server/shard/row_range.h"
+#include "server/shard/row_store.h"
+#include "server/shard/sessions.h"
+#include "server/shard/shard.h"
+#include "server/shard/timer_queue.h"
+
+namespace rowhouse::server {
+
+/// A pull that has been opened.
+struct OpenedPull {
+  int64_t pull = 0;
+  int64_t event = 0;
+  int64_t handle = 0;
+  int64_t row_count = 0;
+};
+
+/// What a shard does, without its lane: the methods are those of `Shard`, run
+/// one at a time. After each call the owner calls `Settle`.
+///
+/// Thread-compatible: only the lane's thread calls it.
+class ShardCore {
+ public:
+  /// Asks for a call of `OnTimer`, on the lane, at a time or a little after.
+  using WakeAt = absl::AnyInvocable<void(absl::Time)>;
+
+  /// `spec`, `backend` and `timers` must outlive it.
+  static absl::StatusOr<std::unique_ptr<ShardCore>> Create(
+      const ShardSpec& spec, const ShardLimits& limits,
+      kernels::Backend& backend, const TimerQueue& timers, WakeAt wake_at);
+
+  /// Why no call is served any more, or OK: the shard was closed, or its
+  /// backend failed in an event.
+  absl::Status Usable() const;
+
+  /// Applies the event that was committed, and ends the waits that are over.
+  void Settle();
+  void OnTimer();
+  /// Ends what has been cancelled.
+  void EndWaits();
+  void Close(const absl::Status& reason);
+
+  // Reads (shard_core_reads.cc).
+  void OpenPull(PullRequest request, std::shared_ptr<Call> call,
+                Done<OpenedPull> done);
+  absl::Status ReadPull(int64_t pull, int64_t row_count, void* out);
+  /// After the rows have been handed on.
+  void AfterRead(int64_t pull);
+  void ClosePull(int64_t pull) { pulls_.Remove(pull); }
+  void Digest(std::optional<int64_t> exact_event, std::shared_ptr<Call> call,
+              Done<ShardDigest> done);
+  void GetEventState(std::optional<int64_t> wait_sealed_event,
+                     std::optional<int64_t> wait_applied_event,
+                     std::shared_ptr<Call> call, Done<EventState> done);
+  absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(
+      int64_t event);
+  ShardInfo GetInfo() const;
+
+  // Contributions (shard_core_parts.cc).
+  absl::StatusOr<std::unique_ptr<Landing>> BeginPart(PartHeader header);
+  void EndLanding(const LandingTicket& ticket) { landings_.End(ticket); }
+  absl::StatusOr<PartReceipt> FinishPart(Landing& landing,
+                                         std::optional<int32_t> part_count,
+                                         std::optional<EventCommit> commit);
+
+  // Events and sessions (shard_core_events.cc).
+  absl::StatusOr<int64_t> Seal(const TrainerSession& trainer, int64_t event,
+                               int32_t part_count);
+  absl::StatusOr<int32_t> Discard(const TrainerSession& trainer,
+                                  int64_t event);
+  absl::StatusOr<bool> Commit(const TrainerSession& trainer, int64_t event,
+                              EventCommit commit);
+  absl::StatusOr<int64_t> OpenSession(const TrainerSession& trainer,
+                                      int64_t owner);
+  absl::StatusOr<int64_t> KeepAlive(const TrainerSession& trainer);
+
+  // Administration (shard_core_admin.cc).
+  absl::StatusOr<int64_t> Import(int64_t first_row_id, int64_t row_count,
+                                 std::string_view rows);
+  absl::StatusOr<ShardInfo> SetTrainerCount(const TrainerCountChange& change);
+  absl::StatusOr<ShardInfo> Reset();
+
+ private:
+  // What FinishPart does with a part.
+  struct Verdict {
+    PartReceipt receipt;
+    bool stage = false;
+  };
+
+  ShardCore(const ShardSpec& spec, const ShardLimits& limits,
+            kernels::Backend& backend, const TimerQueue& timers, WakeAt wake_at,
+            RowStore rows, Beta2History history);
+
+  // Calls `parked.resume` now or when its wait is over.
+  void WaitFor(ParkedCall parked);
+  std::optional<absl::Status> Judge(const ParkedCall& parked,
+                                    absl::Time now) const;
+  void ArmTimer();
+  absl::Time WaitLimit(const Call& call) const;
+
+  absl::StatusOr<SharedSlots> SlotsOf(PullRequest& request) const;
+  absl::Status CheckPullSize(int64_t row_count) const;
+  absl::Status CheckReadEvent(std::optional<int64_t> min_event,
+                              std::optional<int64_t> exact_event) const;
+  OpenedPull StartPull(int64_t pull, bool return_handle);
+
+  absl::StatusOr<LandingPlan> PlanLanding(PartHeader header);
+  absl::Status CheckRoom(const PartHeader& header) const;
+  absl::Status ResolveHandles(LandingPlan& plan) const;
+  absl::StatusOr<Verdict> JudgePart(const Landing& landing) const;
+  void StagePart(Landing& landing, const PartReceipt& receipt);
+
+  absl::Status CheckCommitter(const TrainerSession& trainer) const;
+  void ApplyCommitted();
+  absl::Status RunEvent(const EventCommit& commit,
+                        kernels::EventReport& report);
+  void Break(const absl::Status& fault);
+  absl::Status LandImport(int64_t first_row_id, int64_t row_count,
+                          std::string_view rows, kernels::Buffer& landed);
+
+  const ShardSpec& spec_;
+  const ShardLimits limits_;
+  kernels::Backend& backend_;
+  const TimerQueue& timers_;
+  WakeAt wake_at_;
+  const RowRange range_;
+
+  RowStore rows_;
+  Beta2History history_;
+  Sessions sessions_;
+  Events events_;
+  Ledger ledger_;
+  Landings landings_;
+  Handles handles_;
+  Pulls pulls_;
+  Parked parked_;
+
+  std::optional<EventCommit> committed_;  // Recorded, not yet applied.
+  bool waits_may_end_ = false;            // Something they wait for changed.
+  absl::Time timer_ = absl::InfiniteFuture();  // The earliest that was set.
+  absl::Status closed_;
+  absl::Status fault_;
+};
+
+}  // namespace rowhouse::server
+
+#endif  // ROWHOUSE_SERVER_SHARD_SHARD_CORE_H_

@@ -1,0 +1,214 @@
+// Pulls, digests and states: what waits for events.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "proto/wire/error.h"
+#include "proto/wire/status_macros.h"
+#include "server/shard/shard_core.h"
+#include "server/shard/shard_errors.h"
+
+namespace rowhouse::server {
+namespace {
+
+constexpr int64_t kMaxPullRowCount = 400'000;
+
+absl::Status PullTooLarge(const char* limit, int64_t found, int64_t most) {
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, "PULL_TOO_LARGE",
+      absl::StrCat("the pull has ", found, " rows; at most ", most,
+                   " are allowed (", limit, ")"),
+      {{"limit", limit},
+       {"value", absl::StrCat(most)},
+       {"row_count", absl::StrCat(found)}});
+}
+
+absl::Status Malformed(const char* message) {
+  return wire::Error(absl::StatusCode::kInvalidArgument, "MALFORMED",
+                     message);
+}
+
+}  // namespace
+
+absl::Status ShardCore::CheckReadEvent(
+    std::optional<int64_t> min_event,
+    std::optional<int64_t> exact_event) const {
+  if (min_event.has_value() && exact_event.has_value()) {
+    return wire::Error(
+        absl::StatusCode::kInvalidArgument, "BAD_EVENT",
+        "min_event and exact_event are both set; one excludes the other");
+  }
+  if (min_event.value_or(0) < 0) {
+    return BadEventError("min_event", *min_event, 0);
+  }
+  if (exact_event.value_or(0) < 0) {
+    return BadEventError("exact_event", *exact_event, 0);
+  }
+  if (exact_event.has_value() && *exact_event < events_.applied()) {
+    return EventPastError("the read wants exactly event", *exact_event,
+                          events_.applied());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SharedSlots> ShardCore::SlotsOf(PullRequest& request) const {
+  const bool needs_trainer =
+      request.handle.has_value() || request.return_handle;
+  if (needs_trainer && !request.trainer.has_value()) {
+    return Malformed("a handle needs a trainer; the pull names none");
+  }
+  if (!request.handle.has_value()) {
+    return std::make_shared<const std::vector<int64_t>>(
+        std::move(request.slots));
+  }
+  if (!request.slots.empty()) {
+    return Malformed("the pull has row ids and a handle; one excludes the "
+                      "other");
+  }
+  return handles_.Find(request.trainer->trainer_rank, *request.handle);
+}
+
+absl::Status ShardCore::CheckPullSize(int64_t row_count) const {
+  if (row_count > kMaxPullRowCount) {
+    return PullTooLarge("row ids of a call", row_count, kMaxPullRowCount);
+  }
+  const int64_t most = spec_.max_pull_bytes / rows_.table().row_bytes();
+  if (row_count > most) return PullTooLarge("max_pull_bytes", row_count, most);
+  return absl::OkStatus();
+}
+
+void ShardCore::OpenPull(PullRequest request, std::shared_ptr<Call> call,
+                         Done<OpenedPull> done) {
+  absl::StatusOr<int64_t> pull = [&]() -> absl::StatusOr<int64_t> {
+    if (request.trainer.has_value()) {
+      ROWHOUSE_RETURN_IF_ERROR(sessions_.Check(*request.trainer));
+    }
+    ROWHOUSE_RETURN_IF_ERROR(
+        CheckReadEvent(request.min_event, request.exact_event));
+    ROWHOUSE_ASSIGN_OR_RETURN(SharedSlots slots, SlotsOf(request));
+    ROWHOUSE_RETURN_IF_ERROR(
+        CheckPullSize(static_cast<int64_t>(slots->size())));
+    return pulls_.Add(request.trainer, std::move(slots), request.training);
+  }();
+  if (!pull.ok()) return done(std::move(pull).status());
+  ParkedCall wait;
+  wait.applied_event =
+      request.exact_event.value_or(request.min_event.value_or(0));
+  wait.until = WaitLimit(*call);
+  wait.call = std::move(call);
+  wait.trainer = request.trainer;
+  wait.resume = [this, pull = *pull, exact_event = request.exact_event,
+                 return_handle = request.return_handle,
+                 done = std::move(done)](absl::Status waited) mutable {
+    if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);
+    if (waited.ok()) return done(StartPull(pull, return_handle));
+    pulls_.Remove(pull);
+    done(std::move(waited));
+  };
+  WaitFor(std::move(wait));
+}
+
+OpenedPull ShardCore::StartPull(int64_t pull, bool return_handle) {
+  pulls_.Open(pull);
+  const SharedSlots& slots = pulls_.slots(pull);
+  OpenedPull opened;
+  opened.pull = pull;
+  opened.event = events_.applied();
+  opened.row_count = static_cast<int64_t>(slots->size());
+  if (return_handle) {
+    opened.handle = handles_.Add(pulls_.trainer(pull)->trainer_rank, slots);
+  }
+  return opened;
+}
+
+absl::Status ShardCore::ReadPull(int64_t pull, int64_t row_count, void* out) {
+  ROWHOUSE_RETURN_IF_ERROR(Usable());
+  if (pulls_.trainer(pull).has_value()) {
+    ROWHOUSE_RETURN_IF_ERROR(sessions_.Check(*pulls_.trainer(pull)));
+  }
+  return pulls_.Read(pull, rows_.table(), row_count, out);
+}
+
+void ShardCore::AfterRead(int64_t pull) {
+  if (!Usable().ok() || !pulls_.TakeBringCurrent(pull)) return;
+  absl::Status brought = backend_.BringCurrent(rows_.table(), history_.view(),
+                                               *pulls_.slots(pull));
+  if (brought.ok()) brought = backend_.Synchronize();
+  if (!brought.ok()) Break(brought);
+}
+
+void ShardCore::Digest(std::optional<int64_t> exact_event,
+                       std::shared_ptr<Call> call, Done<ShardDigest> done) {
+  absl::Status valid = CheckReadEvent(std::nullopt, exact_event);
+  if (!valid.ok()) return done(std::move(valid));
+  ParkedCall wait;
+  wait.applied_event = exact_event.value_or(0);
+  wait.until = WaitLimit(*call);
+  wait.call = std::move(call);
+  wait.resume = [this, exact_event,
+                 done = std::move(done)](absl::Status waited) mutable {
+    ShardDigest digest{events_.applied(), 0, history_.Digest()};
+    if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);
+    if (waited.ok()) {
+      waited = backend_.Digest(rows_.table(), history_.view(), digest.row_sum);
+    }
+    if (waited.ok()) waited = backend_.Synchronize();
+    if (!waited.ok()) return done(std::move(waited));
+    done(digest);
+  };
+  WaitFor(std::move(wait));
+}
+
+void ShardCore::GetEventState(std::optional<int64_t> wait_sealed_event,
+                              std::optional<int64_t> wait_applied_event,
+                              std::shared_ptr<Call> call,
+                              Done<EventState> done) {
+  if (wait_sealed_event.value_or(0) < 0) {
+    return done(BadEventError("wait_sealed_event", *wait_sealed_event, 0));
+  }
+  if (wait_applied_event.value_or(0) < 0) {
+    return done(BadEventError("wait_applied_event", *wait_applied_event, 0));
+  }
+  ParkedCall wait;
+  wait.applied_event = wait_applied_event.value_or(0);
+  wait.sealed_event = wait_sealed_event.value_or(0);
+  wait.until = WaitLimit(*call);
+  wait.call = std::move(call);
+  wait.resume = [this, done = std::move(done)](absl::Status waited) mutable {
+    if (!waited.ok()) return done(std::move(waited));
+    done(EventState{events_.applied(), events_.DescribeOpen(),
+                    events_.DescribeApplied(),
+                    sessions_.Describe(timers_.Now(), limits_.lease)});
+  };
+  WaitFor(std::move(wait));
+}
+
+absl::StatusOr<kernels::GradientStatistics> ShardCore::GetEventStatistics(
+    int64_t event) {
+  if (event < 1) return BadEventError("event", event, 1);
+  const int64_t next = events_.applied() + 1;
+  if (event < next) {
+    return EventPastError("no parts are kept of event", event,
+                          events_.applied());
+  }
+  if (event > next) return EventAheadError(event, events_.applied(), next);
+  ROWHOUSE_RETURN_IF_ERROR(events_.CheckAllSealed(event));
+  const std::vector<kernels::GradientPart> parts = events_.PartsOf(event);
+  kernels::GradientStatistics statistics;
+  ROWHOUSE_RETURN_IF_ERROR(backend_.MergedStatistics(
+      parts, spec_.dim, spec_.gradient_dtype, statistics));
+  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  return statistics;
+}
+
+ShardInfo ShardCore::GetInfo() const {
+  return {events_.applied(), events_.trainer_counts().changes()};
+}
+
+}  // namespace rowhouse::server
