@@ -182,7 +182,8 @@ TEST(RowAdamTest, RoundsEachStepOfTheSecondMoment) {
 }
 
 TEST(NarrowScalarsTest, FoldsScaleAndDivisorInDouble) {
-  const RowAdamFactors f = NarrowScalars({0.5, 0.25, 0.95, 1e-10, 0.1}, 4);
+  const RowAdamFactors f =
+      NarrowScalars(RowAdamScalars{0.5, 0.25, 0.95, 1e-10, 0.1}, 4);
   EXPECT_EQ(f.step_size, 0.5F);
   EXPECT_EQ(f.decay, 0.25F);
   EXPECT_EQ(f.beta2, 0.95F);

@@ -30,9 +30,10 @@ float RandomElement(Random& random) {
 HostEvent RandomEvent(Random& random, const HostTable& table, DType dtype) {
   HostEvent event;
   event.gradient_dtype = dtype;
-  event.factors = NarrowScalars({0.1, 0.002, random.Uniform(0.8F, 1.0F), 1e-10,
-                                 random.Uniform(0.5F, 2.0F)},
-                                random.Integer(1, 8));
+  event.factors =
+      NarrowScalars(RowAdamScalars{0.1, 0.002, random.Uniform(0.8F, 1.0F),
+                                   1e-10, random.Uniform(0.5F, 2.0F)},
+                    random.Integer(1, 8));
   const int64_t part_count = random.Integer(0, 6);
   for (int64_t p = 0; p < part_count; ++p) {
     HostPart& part = event.parts.emplace_back();
