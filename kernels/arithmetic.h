@@ -18,6 +18,7 @@ namespace rowhouse::kernels {
 
 inline constexpr uint32_t kCanonicalNanFp32 = 0x7fc00000U;
 inline constexpr uint16_t kCanonicalNanBf16 = 0x7fc0U;
+inline constexpr uint16_t kCanonicalNanFp16 = 0x7e00U;
 
 constexpr bool IsNan(float x) { return x != x; }
 
@@ -43,6 +44,36 @@ constexpr uint16_t FloatToBf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
   return IsNan(x) ? kCanonicalNanBf16 : static_cast<uint16_t>(rounded);
+}
+
+/// Widens exactly, subnormals and NaN payloads too.
+constexpr float Fp16ToFloat(uint16_t bits) {
+  const uint32_t magnitude = bits & 0x7fffU;
+  const uint32_t sign = (uint32_t{bits} & 0x8000U) << 16;
+  // The exponent's bias grows by 112, that of infinity and NaN by twice that.
+  const uint32_t bias = magnitude < 0x7c00U ? 0x38000000U : 0x70000000U;
+  const uint32_t normal = (magnitude << 13) + bias;
+  const uint32_t subnormal = std::bit_cast<uint32_t>(
+      static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24F);
+  return std::bit_cast<float>(
+      sign | (magnitude < 0x0400U ? subnormal : normal));
+}
+
+/// Rounds to nearest, ties to even, subnormals too; 65520 and more give
+/// infinity, any NaN the canonical one.
+constexpr uint16_t FloatToFp16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t magnitude = bits & 0x7fffffffU;
+  const uint32_t sign = (bits >> 16) & 0x8000U;
+  const uint32_t normal =
+      (magnitude - 0x38000000U + 0x0fffU + ((magnitude >> 13) & 1U)) >> 13;
+  // Beside 0.5 the last place is 2^-24, that of the subnormals.
+  const uint32_t subnormal =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
+      0x3f000000U;
+  const uint32_t finite = magnitude < 0x38800000U ? subnormal : normal;
+  const uint32_t rounded = magnitude < 0x477ff000U ? finite : 0x7c00U;
+  return IsNan(x) ? kCanonicalNanFp16 : static_cast<uint16_t>(sign | rounded);
 }
 
 // ----------------------------------------------------------------- run-sum --
