@@ -3,6 +3,8 @@
 find_package(absl REQUIRED)
 find_package(TBB REQUIRED)
 find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(OpenBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Protobuf 3.21 REQUIRED)
 find_package(gRPC REQUIRED)
 find_package(spdlog REQUIRED)
