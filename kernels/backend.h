@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_KERNELS_BACKEND_H_
 #define ROWHOUSE_KERNELS_BACKEND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -8,8 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/buffer.h"
+#include "kernels/dense_table.h"
 #include "kernels/dtype.h"
 #include "kernels/hash.h"
+#include "kernels/linear_cross_entropy.h"
 #include "kernels/ngram.h"
 #include "kernels/row_table.h"
 
@@ -29,7 +32,9 @@ struct Initializer {
 ///
 /// Every operation gives bits that depend on its arguments alone: not on the
 /// backend, the number of threads, or what ran before (the orders of all sums
-/// are in arithmetic.h). Sizes of zero are valid everywhere.
+/// are in arithmetic.h); only the head's GEMMs sum in an order of the backend's
+/// own, which repeats on one device with one library. Sizes of zero are valid
+/// everywhere.
 ///
 /// All pointers, those of slots too, are memory of this backend, unless said
 /// otherwise. Arguments are checked by the caller (the service or the client
@@ -106,6 +111,110 @@ class Backend {
   /// Sum of `RowDigest` over the table's rows, second moments as if current.
   virtual absl::Status Digest(const RowTable& table,
                               const Beta2History& history, uint64_t& sum) = 0;
+
+  // ------------------------------------------------------------ dense tables
+  // --
+
+  /// Sets a dense table to its start: the master, where there is one, to the
+  /// initial values and the weights to their rounding; moments, bias and
+  /// gradients to zero. `fresh` as for `InitializeRows`.
+  virtual absl::Status InitializeDense(const DenseTable& table,
+                                       const Initializer& initializer,
+                                       bool fresh) = 0;
+
+  /// `weights[first_slot + i, :] = rows[i, :]` for `i < row_count`; `rows` are
+  /// of the table's dtype. A master takes the same values.
+  virtual absl::Status WriteDenseRows(const DenseTable& table,
+                                      int64_t first_slot, int64_t row_count,
+                                      const void* rows) = 0;
+
+  /// Sets main_grad and the bias gradient to +0.
+  virtual absl::Status ClearMainGrad(const DenseTable& table) = 0;
+
+  /// Adds one part to `main_grad`: per row, the run-sum of its entries in
+  /// order, rounded once to the gradient dtype, then one fp32 add and one
+  /// rounding: `main = RNE(fl32(main + r))`. Other rows are neither read nor
+  /// written.
+  ///
+  /// Moves 2H or 4H bytes an entry and twice a main_grad row a distinct slot.
+  virtual absl::Status AccumulateEmbeddingGradient(
+      const MainGrad& main_grad, const EmbeddingGradient& gradient) = 0;
+
+  /// Applies one AdamW event (`UpdateAdamW`) to every row and its bias, and
+  /// clears main_grad and the bias gradient in the same pass. Without a master
+  /// weights are widened, updated and rounded once; with one it is updated and
+  /// the weights are its rounding.
+  ///
+  /// Under kReject and kSkipRow a row (weights, master, moments and bias) keeps
+  /// all its bits when any gradient or new value of it is not finite; `report`
+  /// counts it, and its gradients are cleared all the same.
+  virtual absl::Status ApplyAdamW(const DenseTable& table,
+                                  const AdamWFactors& factors,
+                                  NonFinitePolicy policy,
+                                  EventReport& report) = 0;
+
+  /// Statistics of main_grad as it stands, row by row; a bias gradient enters
+  /// as a row of one column. Adds to `statistics`.
+  virtual absl::Status DenseStatistics(const DenseTable& table,
+                                       GradientStatistics& statistics) = 0;
+
+  /// Sum of `DenseRowDigest` over the table's rows.
+  virtual absl::Status DenseDigest(const DenseTable& table, uint64_t& sum) = 0;
+
+  // ----------------------------------------------------------------- LM head
+  // --
+  //
+  // Products are formed in the compute type (`ComputeType`) and summed in fp32.
+  // Scratch follows `blocks` and dim, never tokens x rows or rows x dim. Rows
+  // of the result do not depend on the number of threads.
+
+  /// Per token, over the slice's fp32 logits `hidden x W^T + bias`: the
+  /// maximum, the sum of exponentials and the target's logit. A NaN logit makes
+  /// the sum NaN.
+  ///
+  /// 2 * tokens * rows * dim FLOPs.
+  virtual absl::Status HeadTokenStatistics(
+      const HeadSlice& slice, const HeadInputs& inputs,
+      const HeadBlocks& blocks, const HeadStatistics& statistics) = 0;
+
+  /// This slice's share of the hidden gradient, [token_count, dim] in fp32,
+  /// written, not added: `p x W`, where
+  /// `p = e^(logit - max) * (upstream / exp_sum)`, less upstream at the target,
+  /// all in fp32, then rounded once to the compute type. Vocabulary blocks are
+  /// summed in order.
+  ///
+  /// A token whose upstream is 0 is left out: its row is +0 whatever its
+  /// hidden holds.
+  ///
+  /// Where `kept` is not empty (`HeadKept` bytes, aligned to 256) `p` stays
+  /// there for `HeadWeightGradient`.
+  ///
+  /// 4 * tokens * rows * dim FLOPs.
+  virtual absl::Status HeadHiddenGradient(const HeadSlice& slice,
+                                          const HeadInputs& inputs,
+                                          const HeadMerged& merged,
+                                          const HeadBlocks& blocks,
+                                          std::span<std::byte> kept,
+                                          float* hidden_gradient) = 0;
+
+  /// Adds the slice's weight gradient to `main_grad`: `p^T x hidden`, token
+  /// blocks in order, by GEMMs that accumulate: straight into an fp32
+  /// main_grad; for other types through an fp32 copy of some rows, rounded once
+  /// a call. Adds the column sums of `p` before its rounding to `bias_grad`,
+  /// which is null where the slice has no bias.
+  ///
+  /// `p` comes from `kept`, filled by `HeadHiddenGradient` with the same
+  /// arguments, or where that is empty is formed again: the same bits. Tokens
+  /// whose upstream is 0 are left out; without any other, no bit changes.
+  ///
+  /// 4 * tokens * rows * dim FLOPs; 2 * ... with `kept`.
+  virtual absl::Status HeadWeightGradient(const HeadSlice& slice,
+                                          const HeadInputs& inputs,
+                                          const HeadMerged& merged,
+                                          const HeadBlocks& blocks,
+                                          std::span<const std::byte> kept,
+                                          const MainGrad& main_grad,
+                                          float* bias_grad) = 0;
 
   // ---------------------------------------------------------------- landing --
 

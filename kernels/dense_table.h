@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include "kernels/dtype.h"
+#include "kernels/row_table.h"
 
 namespace rowhouse::kernels {
 
@@ -29,6 +31,41 @@ struct DenseTable {
   float* bias_grad = nullptr;
   float* bias_first_moment = nullptr;
   float* bias_second_moment = nullptr;
+};
+
+/// The weights as rows to read (`Backend::GatherRows`). To write them use
+/// `WriteDenseRows`, which keeps the master.
+inline RowTable WeightRows(const DenseTable& table) {
+  RowTable rows;
+  rows.weights = table.weights;
+  rows.row_count = table.row_count;
+  rows.dim = table.dim;
+  rows.dtype = table.dtype;
+  rows.first_row_id = table.first_row_id;
+  return rows;
+}
+
+/// A gradient buffer: row `i` begins at element `i * row_stride` of `data`.
+struct MainGrad {
+  void* data = nullptr;
+  DType dtype = DType::kFp32;
+  int64_t row_count = 0;
+  int64_t dim = 0;
+  int64_t row_stride = 0;  ///< At least `dim`.
+};
+
+inline MainGrad MainGradOf(const DenseTable& table) {
+  return {table.main_grad, table.main_grad_dtype, table.row_count, table.dim,
+          table.dim};
+}
+
+/// One part of an embedding's gradient: row `i`, the gradient of row
+/// `slots[i]` of the table, begins at element `i * row_stride` of `rows`.
+struct EmbeddingGradient {
+  std::span<const int64_t> slots;  ///< In [0, row_count), any order.
+  const void* rows = nullptr;
+  DType dtype = DType::kBf16;
+  int64_t row_stride = 0;  ///< At least `dim`.
 };
 
 /// Scalars of one AdamW event as the committer gives them, in fp64.

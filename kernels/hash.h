@@ -98,6 +98,26 @@ constexpr uint64_t RowDigest(int64_t row_id, const ContentSum& words,
                Mix64(words.high ^ second_moment_bits));
 }
 
+/// The arrays of a dense row that its digest covers, in this order; those that
+/// a table has not are left out. A bias and its moments are rows of one column.
+enum class DenseArray : int64_t {
+  kWeights = 0,
+  kMaster = 1,
+  kFirstMoment = 2,
+  kSecondMoment = 3,
+  kBias = 4,
+  kBiasFirstMoment = 5,
+  kBiasSecondMoment = 6,
+};
+
+/// A dense row's share of the table digest. `arrays` is the sum of
+/// `RowContent(array, words)` over the row's arrays, `words` as there.
+constexpr uint64_t DenseRowDigest(int64_t row_id, const ContentSum& arrays) {
+  return Mix64(
+      Mix64(arrays.low + (static_cast<uint64_t>(row_id) + 1) * kGolden) +
+      Mix64(arrays.high));
+}
+
 /// Share of event number and beta2 history in the table digest: `Hash3` over
 /// (event, bits of beta2), summed, then mixed with the event count. Added once
 /// to the sum of the shards' rows.

@@ -1,9 +1,14 @@
 #ifndef ROWHOUSE_KERNELS_LINEAR_CROSS_ENTROPY_H_
 #define ROWHOUSE_KERNELS_LINEAR_CROSS_ENTROPY_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <span>
 
 #include "kernels/dtype.h"
+#include "kernels/exp.h"
 
 namespace rowhouse::kernels {
 
@@ -52,6 +57,78 @@ struct HeadBlocks {
 /// rounded: the common one of hidden and weight, else fp32.
 constexpr DType ComputeType(DType hidden, DType weight) {
   return hidden == weight ? hidden : DType::kFp32;
+}
+
+/// Bytes of the logit gradient of a call, as `HeadHiddenGradient` keeps it for
+/// `HeadWeightGradient`: each token's row in the compute type, then, for a
+/// slice with a bias, each token block's fp32 column sums.
+struct HeadKept {
+  int64_t column_sums_offset = 0;
+  int64_t size_bytes = 0;
+
+  static constexpr HeadKept Of(const HeadSlice& slice, int64_t token_count,
+                               DType hidden_dtype, const HeadBlocks& blocks) {
+    constexpr int64_t kAlignment = 256;
+    const int64_t rows_bytes = token_count * slice.row_count *
+                               SizeOf(ComputeType(hidden_dtype, slice.dtype));
+    const int64_t offset =
+        (rows_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (slice.bias == nullptr) return {offset, offset};
+    const int64_t block_count =
+        (token_count + blocks.token_count - 1) / blocks.token_count;
+    return {offset, offset + block_count * slice.row_count * 4};
+  }
+};
+
+/// Merges what two sets of rows say of one token. A maximum of -inf stands for
+/// no rows, or logits that are all -inf: its sum is 0.
+///
+/// `max = larger of both; sum = a.sum*e^(a.max - max) + b.sum*e^(b.max - max)`,
+/// each operation one fp32 rounding.
+struct HeadPair {
+  float max = -std::numeric_limits<float>::infinity();
+  float sum = 0.0F;
+
+  /// What to subtract from logits: the maximum, or 0 where it is -inf.
+  constexpr float Shift() const {
+    return max == -std::numeric_limits<float>::infinity() ? 0.0F : max;
+  }
+  constexpr HeadPair MergedWith(const HeadPair& b) const {
+    HeadPair merged;
+    merged.max = max > b.max ? max : b.max;
+    const float shift = merged.Shift();
+    merged.sum = sum * Exp(max - shift) + b.sum * Exp(b.max - shift);
+    return merged;
+  }
+};
+
+/// Merges the statistics of all slices, in slice order, on the host: the
+/// maxima first; then the sums, left to right from +0, of
+/// `exp_sum * e^(max of the slice - max)`; then the target logits, left to
+/// right from +0, of which at most one is not 0. fp32 throughout. `merged` has
+/// arrays of its own.
+inline void MergeHeadStatistics(std::span<const HeadStatistics> slices,
+                                int64_t token_count,
+                                const HeadStatistics& merged) {
+  for (int64_t t = 0; t < token_count; ++t) {
+    HeadPair all;
+    for (const HeadStatistics& slice : slices) {
+      all.max = std::max(all.max, slice.max_logits[t]);
+    }
+    float target_logit = 0.0F;
+    for (const HeadStatistics& slice : slices) {
+      all.sum += slice.exp_sums[t] * Exp(slice.max_logits[t] - all.Shift());
+      target_logit += slice.target_logits[t];
+    }
+    merged.max_logits[t] = all.max;
+    merged.exp_sums[t] = all.sum;
+    merged.target_logits[t] = target_logit;
+  }
+}
+
+/// The loss of a token that is not ignored, from its merged statistics.
+inline float HeadLoss(float max_logit, float exp_sum, float target_logit) {
+  return std::log(exp_sum) - (target_logit - max_logit);
 }
 
 }  // namespace rowhouse::kernels

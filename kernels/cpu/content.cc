@@ -5,32 +5,13 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "kernels/arithmetic.h"
 #include "kernels/cpu/row_ops.h"
+#include "kernels/cpu/words.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
-
-constexpr int64_t kWordBytes = 8;
-
-// The secrets of a row's words, by half: two streams for vector code.
-struct Secrets {
-  explicit Secrets(int64_t row_bytes) {
-    const int64_t word_count = (row_bytes + kWordBytes - 1) / kWordBytes;
-    low.reserve(static_cast<size_t>(word_count));
-    high.reserve(static_cast<size_t>(word_count));
-    for (int64_t word = 0; word < word_count; ++word) {
-      const ContentSum secret = WordSecret(word);
-      low.push_back(secret.low);
-      high.push_back(secret.high);
-    }
-  }
-
-  std::vector<uint64_t> low;
-  std::vector<uint64_t> high;
-};
 
 // Finds elements that are not finite, some to a word: with the exponent's
 // lowest bit added, an exponent of all ones carries into the sign's place.
@@ -40,39 +21,23 @@ struct FiniteCheck {
   uint64_t carries;
 
   static FiniteCheck Of(DType dtype) {
-    return dtype == DType::kFp32
-               ? FiniteCheck{0x7f8000007f800000ULL, 0x0080000000800000ULL,
-                             0x8000000080000000ULL}
-               : FiniteCheck{0x7f807f807f807f80ULL, 0x0080008000800080ULL,
-                             0x8000800080008000ULL};
+    switch (dtype) {
+      case DType::kBf16:
+        return {0x7f807f807f807f80ULL, 0x0080008000800080ULL,
+                0x8000800080008000ULL};
+      case DType::kFp32:
+        return {0x7f8000007f800000ULL, 0x0080000000800000ULL,
+                0x8000000080000000ULL};
+      case DType::kFp16:
+        return {0x7c007c007c007c00ULL, 0x0400040004000400ULL,
+                0x8000800080008000ULL};
+    }
+    return {};
   }
   uint64_t Carries(uint64_t word) const {
     return ((word & exponents) + ones) & carries;
   }
 };
-
-uint64_t LoadWord(const std::byte* from, int64_t size = kWordBytes) {
-  uint64_t word = 0;
-  std::memcpy(&word, from, static_cast<size_t>(size));
-  return word;
-}
-
-// Sum of `WordContent` over the row at `from`.
-ContentSum WordsContent(const std::byte* from, int64_t row_bytes,
-                        const Secrets& secrets) {
-  const int64_t whole_words = row_bytes / kWordBytes;
-  const uint64_t* low = secrets.low.data();
-  const uint64_t* high = secrets.high.data();
-  ContentSum words;
-  for (int64_t i = 0; i < whole_words; ++i) {
-    words += WordContent(LoadWord(from + i * kWordBytes), {low[i], high[i]});
-  }
-  if (const int64_t rest = row_bytes % kWordBytes; rest > 0) {
-    words += WordContent(LoadWord(from + whole_words * kWordBytes, rest),
-                         {low[whole_words], high[whole_words]});
-  }
-  return words;
-}
 
 bool IsFiniteRow(const std::byte* from, int64_t row_bytes,
                  const FiniteCheck& check) {

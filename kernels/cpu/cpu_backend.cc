@@ -2,8 +2,12 @@
 
 #include <utility>
 
+#include "kernels/cpu/adamw.h"
 #include "kernels/cpu/content.h"
+#include "kernels/cpu/dense.h"
 #include "kernels/cpu/embed.h"
+#include "kernels/cpu/embedding_gradient.h"
+#include "kernels/cpu/head.h"
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/row_adam.h"
 #include "kernels/cpu/rows.h"
@@ -70,6 +74,77 @@ class CpuBackend final : public Backend {
                       uint64_t& sum) override {
     sum = cpu::Digest(*executor_, table, history);
     return absl::OkStatus();
+  }
+
+  absl::Status InitializeDense(const DenseTable& table,
+                               const Initializer& initializer,
+                               bool fresh) override {
+    cpu::InitializeDense(*executor_, table, initializer, fresh);
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteDenseRows(const DenseTable& table, int64_t first_slot,
+                              int64_t row_count, const void* rows) override {
+    cpu::WriteDenseRows(*executor_, table, first_slot, row_count, rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status ClearMainGrad(const DenseTable& table) override {
+    cpu::ClearMainGrad(*executor_, table);
+    return absl::OkStatus();
+  }
+
+  absl::Status AccumulateEmbeddingGradient(
+      const MainGrad& main_grad, const EmbeddingGradient& gradient) override {
+    cpu::AccumulateEmbeddingGradient(*executor_, main_grad, gradient);
+    return absl::OkStatus();
+  }
+
+  absl::Status ApplyAdamW(const DenseTable& table, const AdamWFactors& factors,
+                          NonFinitePolicy policy,
+                          EventReport& report) override {
+    cpu::ApplyAdamW(*executor_, table, factors, policy, report);
+    return absl::OkStatus();
+  }
+
+  absl::Status DenseStatistics(const DenseTable& table,
+                               GradientStatistics& statistics) override {
+    cpu::DenseStatistics(*executor_, table, statistics);
+    return absl::OkStatus();
+  }
+
+  absl::Status DenseDigest(const DenseTable& table, uint64_t& sum) override {
+    sum = cpu::DenseDigest(*executor_, table);
+    return absl::OkStatus();
+  }
+
+  absl::Status HeadTokenStatistics(const HeadSlice& slice,
+                                   const HeadInputs& inputs,
+                                   const HeadBlocks& blocks,
+                                   const HeadStatistics& statistics) override {
+    return cpu::HeadTokenStatistics(*executor_, slice, inputs, blocks,
+                                    statistics);
+  }
+
+  absl::Status HeadHiddenGradient(const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadMerged& merged,
+                                  const HeadBlocks& blocks,
+                                  std::span<std::byte> kept,
+                                  float* hidden_gradient) override {
+    return cpu::HeadHiddenGradient(*executor_, slice, inputs, merged, blocks,
+                                   kept, hidden_gradient);
+  }
+
+  absl::Status HeadWeightGradient(const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadMerged& merged,
+                                  const HeadBlocks& blocks,
+                                  std::span<const std::byte> kept,
+                                  const MainGrad& main_grad,
+                                  float* bias_grad) override {
+    return cpu::HeadWeightGradient(*executor_, slice, inputs, merged, blocks,
+                                   kept, main_grad, bias_grad);
   }
 
   absl::Status LandRows(const void* from, void* to, int64_t row_count,

@@ -1,7 +1,6 @@
 #include "kernels/cpu/row_adam.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -9,22 +8,12 @@
 #include "kernels/arithmetic.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/row_ops.h"
+#include "kernels/cpu/statistics.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
 
 constexpr int64_t kStateBytes = sizeof(float) + sizeof(int32_t);
-
-void AddTo(int64_t& sum, int64_t value) {
-  std::atomic_ref<int64_t>(sum).fetch_add(value, std::memory_order_relaxed);
-}
-
-void AddTo(EventReport& sum, const EventReport& report) {
-  AddTo(sum.entry_count, report.entry_count);
-  AddTo(sum.row_visits, report.row_visits);
-  AddTo(sum.untouched_row_count, report.untouched_row_count);
-  AddTo(sum.bytes_moved, report.bytes_moved);
-}
 
 template <typename Gradient>
 const float* SumRun(std::span<const Entry> run, RowRunSum& sum) {
@@ -148,30 +137,6 @@ void ApplyEvent(Executor& executor, const RowTable& table,
             [&](std::span<const Entry> run) { share.Apply(run); });
         AddTo(report, share.report());
       });
-}
-
-// Adds one row's sum of squares, exactly.
-void AddRow(GradientStatistics& statistics, float sum_of_squares) {
-  ++statistics.row_count;
-  if (!IsFinite(sum_of_squares)) {
-    ++statistics.non_finite_row_count;
-    return;
-  }
-  const auto bits = std::bit_cast<uint32_t>(sum_of_squares);
-  const uint32_t exponent = bits >> 23;  // The sign is never set.
-  const uint32_t fraction = bits & 0x7fffffU;
-  statistics.significand_sums[std::max(exponent, 1U)] +=
-      exponent == 0 ? fraction : fraction | 0x800000U;
-}
-
-void AddTo(GradientStatistics& sum, const GradientStatistics& statistics) {
-  for (int i = 0; i < GradientStatistics::kExponents; ++i) {
-    if (statistics.significand_sums[i] != 0) {
-      AddTo(sum.significand_sums[i], statistics.significand_sums[i]);
-    }
-  }
-  AddTo(sum.row_count, statistics.row_count);
-  AddTo(sum.non_finite_row_count, statistics.non_finite_row_count);
 }
 
 }  // namespace

@@ -11,13 +11,6 @@ namespace {
 
 constexpr int64_t kByteGrain = 1 << 20;
 
-void Clear(Executor& executor, void* data, int64_t size_bytes) {
-  executor.ParallelFor(size_bytes, kByteGrain, [&](int64_t begin, int64_t end) {
-    std::memset(static_cast<std::byte*>(data) + begin, 0,
-                static_cast<size_t>(end - begin));
-  });
-}
-
 template <typename Weight>
 void FillUniform(Executor& executor, const RowTable& table, uint64_t seed,
                  float bound) {
@@ -45,18 +38,26 @@ void CopyBytes(Executor& executor, const void* from, void* to,
   });
 }
 
+void ClearBytes(Executor& executor, void* data, int64_t size_bytes) {
+  executor.ParallelFor(size_bytes, kByteGrain, [&](int64_t begin, int64_t end) {
+    std::memset(static_cast<std::byte*>(data) + begin, 0,
+                static_cast<size_t>(end - begin));
+  });
+}
+
 void InitializeRows(Executor& executor, const RowTable& table,
                     const Initializer& initializer, bool fresh) {
   if (!fresh) {
-    Clear(executor, table.second_moment,
-          table.row_count * int64_t{sizeof(float)});
-    Clear(executor, table.last_event,
-          table.row_count * int64_t{sizeof(int32_t)});
+    ClearBytes(executor, table.second_moment,
+               table.row_count * int64_t{sizeof(float)});
+    ClearBytes(executor, table.last_event,
+               table.row_count * int64_t{sizeof(int32_t)});
   }
   switch (initializer.kind) {
     case Initializer::Kind::kZeros:
       if (!fresh) {
-        Clear(executor, table.weights, table.row_count * table.row_bytes());
+        ClearBytes(executor, table.weights,
+                   table.row_count * table.row_bytes());
       }
       return;
     case Initializer::Kind::kUniform:

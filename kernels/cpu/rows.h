@@ -14,6 +14,9 @@ namespace rowhouse::kernels::cpu {
 void CopyBytes(Executor& executor, const void* from, void* to,
                int64_t size_bytes);
 
+/// Sets bytes to zero.
+void ClearBytes(Executor& executor, void* data, int64_t size_bytes);
+
 /// See `Backend::InitializeRows`.
 void InitializeRows(Executor& executor, const RowTable& table,
                     const Initializer& initializer, bool fresh);

@@ -1,0 +1,186 @@
+#include "kernels/cpu/head.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/head_block.h"
+#include "kernels/cpu/row_ops.h"
+#include "kernels/cpu/scratch.h"
+
+namespace rowhouse::kernels::cpu {
+namespace {
+
+constexpr int64_t kLanes = 16;
+
+// Partial results by lane, so that loops become vector code.
+float LargestOf(const float* __restrict row, int64_t count) {
+  float largest[kLanes];
+  std::fill(largest, largest + kLanes, -std::numeric_limits<float>::infinity());
+  int64_t first = 0;
+  for (; first + kLanes <= count; first += kLanes) {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      largest[i] = row[first + i] > largest[i] ? row[first + i] : largest[i];
+    }
+  }
+  for (int64_t i = 0; i < count - first; ++i) {
+    largest[i] = row[first + i] > largest[i] ? row[first + i] : largest[i];
+  }
+  return *std::max_element(largest, largest + kLanes);
+}
+
+float SumOf(const float* __restrict row, int64_t count) {
+  float sums[kLanes] = {};
+  int64_t first = 0;
+  for (; first + kLanes <= count; first += kLanes) {
+    for (int64_t i = 0; i < kLanes; ++i) sums[i] = sums[i] + row[first + i];
+  }
+  for (int64_t i = 0; i < count - first; ++i) {
+    sums[i] = sums[i] + row[first + i];
+  }
+  for (int64_t offset = kLanes / 2; offset > 0; offset /= 2) {
+    for (int64_t i = 0; i < offset; ++i) sums[i] = sums[i] + sums[i + offset];
+  }
+  return sums[0];
+}
+
+// Statistics of one token's logits in a block; the row becomes its
+// exponentials.
+HeadPair StatisticsOf(float* __restrict row, int64_t count) {
+  HeadPair pair;
+  pair.max = LargestOf(row, count);
+  const float shift = pair.Shift();
+  for (int64_t j = 0; j < count; ++j) row[j] = Exp(row[j] - shift);
+  pair.sum = SumOf(row, count);
+  return pair;
+}
+
+void AddBias(const HeadCall& call, const BlockRange& rows,
+             float* __restrict row) {
+  if (call.slice.bias == nullptr) return;
+  const float* __restrict bias = call.slice.bias + rows.first;
+  for (int64_t j = 0; j < rows.count; ++j) row[j] = row[j] + bias[j];
+}
+
+// Merges the logits of a block into the statistics of its tokens.
+void MergeBlock(const HeadCall& call, const BlockRange& tokens,
+                const BlockRange& rows, float* logits,
+                const HeadStatistics& statistics) {
+  for (int64_t i = 0; i < tokens.count; ++i) {
+    const int64_t token = tokens.first + i;
+    float* row = logits + i * rows.count;
+    AddBias(call, rows, row);
+    const int64_t target = call.inputs.targets[token] - rows.first;
+    if (target >= 0 && target < rows.count) {
+      statistics.target_logits[token] = row[target];
+    }
+    const HeadPair block = StatisticsOf(row, rows.count);
+    const HeadPair before = {statistics.max_logits[token],
+                             statistics.exp_sums[token]};
+    const HeadPair merged = rows.first == 0 ? block : before.MergedWith(block);
+    statistics.max_logits[token] = merged.max;
+    statistics.exp_sums[token] = merged.sum;
+  }
+}
+
+void ClearStatistics(const HeadStatistics& statistics, int64_t token_count) {
+  std::fill(statistics.max_logits, statistics.max_logits + token_count,
+            -std::numeric_limits<float>::infinity());
+  std::fill(statistics.exp_sums, statistics.exp_sums + token_count, 0.0F);
+  std::fill(statistics.target_logits, statistics.target_logits + token_count,
+            0.0F);
+}
+
+// Clears the rows of tokens that are left out; of all without a vocabulary.
+void ClearHiddenGradient(Executor& executor, const HeadCall& call,
+                         const HeadMerged& merged, float* hidden_gradient) {
+  const int64_t dim = call.slice.dim;
+  const bool no_rows = call.slice.row_count == 0;
+  executor.ParallelFor(call.inputs.token_count,
+                       RowGrain(dim * int64_t{sizeof(float)}),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t t = begin; t < end; ++t) {
+                           if (!no_rows && merged.upstream[t] != 0.0F) continue;
+                           std::fill(hidden_gradient + t * dim,
+                                     hidden_gradient + (t + 1) * dim, 0.0F);
+                         }
+                       });
+}
+
+// Writes the hidden gradient of one token block, and what is kept of it.
+void HiddenGradientOfBlock(const HeadCall& call, const HeadMerged& merged,
+                           const KeptGradient& kept, int64_t token_block,
+                           float* scratch, float* hidden_gradient) {
+  const int64_t dim = call.slice.dim;
+  const BlockRange tokens = call.token_cut[token_block];
+  float* const hidden_scratch = scratch;
+  float* const weight_scratch = hidden_scratch + call.hidden_floats();
+  float* const p = weight_scratch + call.weight_floats();
+  float* const sum = p + call.logit_floats();
+  const float* hidden = HiddenBlock(call, tokens, hidden_scratch);
+  for (int64_t b = 0; b < call.row_cut.count(); ++b) {
+    const BlockRange rows = call.row_cut[b];
+    const float* weights = WeightBlock(call, rows, weight_scratch);
+    FormLogits(call, tokens, rows, hidden, weights, p);
+    FormLogitGradient(call, merged, tokens, rows, kept, p,
+                      kept.ColumnSums(call, token_block, rows));
+    Multiply({p, rows.count}, {weights, dim}, {tokens.count, dim, rows.count},
+             b == 0 ? Into::kWrite : Into::kAdd, sum, dim);
+  }
+  const float* from = sum;
+  for (const int64_t token : call.TokensOf(tokens)) {
+    std::copy(from, from + dim, hidden_gradient + token * dim);
+    from += dim;
+  }
+}
+
+}  // namespace
+
+absl::Status HeadTokenStatistics(Executor& executor, const HeadSlice& slice,
+                                 const HeadInputs& inputs,
+                                 const HeadBlocks& blocks,
+                                 const HeadStatistics& statistics) {
+  ClearStatistics(statistics, inputs.token_count);
+  const std::vector<int64_t> tokens = AllTokens(inputs.token_count);
+  const HeadCall call = HeadCall::Of(slice, inputs, tokens, blocks);
+  return ForEachBlock(
+      executor, call.token_cut.count(),
+      call.hidden_floats() + call.weight_floats() + call.logit_floats(),
+      [&](int64_t token_block, float* scratch) {
+        const BlockRange block = call.token_cut[token_block];
+        float* const weight_scratch = scratch + call.hidden_floats();
+        float* const logits = weight_scratch + call.weight_floats();
+        const float* hidden = HiddenBlock(call, block, scratch);
+        for (int64_t b = 0; b < call.row_cut.count(); ++b) {
+          const BlockRange rows = call.row_cut[b];
+          const float* weights = WeightBlock(call, rows, weight_scratch);
+          FormLogits(call, block, rows, hidden, weights, logits);
+          MergeBlock(call, block, rows, logits, statistics);
+        }
+      });
+}
+
+absl::Status HeadHiddenGradient(Executor& executor, const HeadSlice& slice,
+                                const HeadInputs& inputs,
+                                const HeadMerged& merged,
+                                const HeadBlocks& blocks,
+                                std::span<std::byte> kept,
+                                float* hidden_gradient) {
+  const std::vector<int64_t> tokens =
+      TokensWithGradient(merged, inputs.token_count);
+  const HeadCall call = HeadCall::Of(slice, inputs, tokens, blocks);
+  const KeptGradient keep = KeptGradient::Of(call, kept, blocks);
+  ClearHiddenGradient(executor, call, merged, hidden_gradient);
+  if (slice.row_count == 0) return absl::OkStatus();
+  return ForEachBlock(
+      executor, call.token_cut.count(),
+      2 * call.hidden_floats() + call.weight_floats() + call.logit_floats(),
+      [&](int64_t token_block, float* scratch) {
+        HiddenGradientOfBlock(call, merged, keep, token_block, scratch,
+                              hidden_gradient);
+      });
+}
+
+}  // namespace rowhouse::kernels::cpu

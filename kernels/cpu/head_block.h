@@ -1,0 +1,112 @@
+#ifndef ROWHOUSE_KERNELS_CPU_HEAD_BLOCK_H_
+#define ROWHOUSE_KERNELS_CPU_HEAD_BLOCK_H_
+
+/// The work on one block of tokens and one block of rows of a head call.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/linear_cross_entropy.h"
+
+namespace rowhouse::kernels::cpu {
+
+/// `count` indices from `first` on.
+struct BlockRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+/// `[0, total)` in blocks of `size`, the last one shorter.
+struct BlockCut {
+  int64_t total = 0;
+  int64_t size = 1;
+
+  int64_t count() const { return (total + size - 1) / size; }
+  int64_t largest() const { return std::min(total, size); }
+  BlockRange operator[](int64_t block) const {
+    return {block * size, std::min(size, total - block * size)};
+  }
+};
+
+/// The tokens that take part in a call, by index.
+std::vector<int64_t> AllTokens(int64_t token_count);
+std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
+                                        int64_t token_count);
+
+/// What every block of one call shares.
+struct HeadCall {
+  HeadSlice slice;
+  HeadInputs inputs;
+  std::span<const int64_t> tokens;  ///< Those that take part.
+  BlockCut token_cut;               ///< Of positions in `tokens`.
+  BlockCut row_cut;
+
+  static HeadCall Of(const HeadSlice& slice, const HeadInputs& inputs,
+                     std::span<const int64_t> tokens, const HeadBlocks& blocks);
+
+  DType compute_type() const {
+    return ComputeType(inputs.hidden_dtype, slice.dtype);
+  }
+  std::span<const int64_t> TokensOf(const BlockRange& block) const {
+    return tokens.subspan(static_cast<size_t>(block.first),
+                          static_cast<size_t>(block.count));
+  }
+
+  // Elements of the largest block of each operand.
+  int64_t hidden_floats() const { return token_cut.largest() * slice.dim; }
+  int64_t weight_floats() const { return row_cut.largest() * slice.dim; }
+  int64_t logit_floats() const {
+    return token_cut.largest() * row_cut.largest();
+  }
+};
+
+/// Hidden rows of a token block, or weights of a row block, in fp32: the rows
+/// themselves where they are fp32 and lie together, else widened in `scratch`.
+const float* HiddenBlock(const HeadCall& call, const BlockRange& tokens,
+                         float* scratch);
+const float* WeightBlock(const HeadCall& call, const BlockRange& rows,
+                         float* scratch);
+
+/// Writes the fp32 logits of a block without their bias, [tokens, rows].
+void FormLogits(const HeadCall& call, const BlockRange& tokens,
+                const BlockRange& rows, const float* hidden,
+                const float* weights, float* logits);
+
+/// The kept logit gradient of a call (`HeadKept`): the row of the token at
+/// position `i` of `HeadCall::tokens` is row `i`.
+struct KeptGradient {
+  std::byte* data = nullptr;  ///< Null: nothing is kept.
+  float* column_sums = nullptr;
+
+  static KeptGradient Of(const HeadCall& call, std::span<std::byte> kept,
+                         const HeadBlocks& blocks);
+
+  /// Column sums of a block of tokens, or null.
+  float* ColumnSums(const HeadCall& call, int64_t token_block,
+                    const BlockRange& rows) const {
+    return column_sums == nullptr
+               ? nullptr
+               : column_sums + token_block * call.slice.row_count + rows.first;
+  }
+};
+
+/// Turns a block's logits in place into `p` (see `Backend::HeadHiddenGradient`)
+/// rounded to the compute type, as fp32. Writes the column sums of `p` before
+/// its rounding, tokens in order from +0, where `column_sums` is not null.
+/// Stores `p` in `kept` where that has memory.
+void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
+                       const BlockRange& tokens, const BlockRange& rows,
+                       const KeptGradient& kept, float* logits,
+                       float* column_sums);
+
+/// Reads a block of `p` that `FormLogitGradient` kept.
+void LoadLogitGradient(const HeadCall& call, const BlockRange& tokens,
+                       const BlockRange& rows, const KeptGradient& kept,
+                       float* p);
+
+}  // namespace rowhouse::kernels::cpu
+
+#endif  // ROWHOUSE_KERNELS_CPU_HEAD_BLOCK_H_
