@@ -1,49 +1,10 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "tests/kernels/golden_file.h"
 #include "tests/kernels/host_table.h"
-#include "tests/testing/safetensors.h"
 
 namespace rowhouse::kernels {
 namespace {
-
-using ::rowhouse::testing::GoldenPath;
-using ::rowhouse::testing::SafeTensors;
-using ::rowhouse::testing::Tensor;
-
-// Outputs of the public systems themselves; tests/golden holds the files.
-class GoldenFile {
- public:
-  explicit GoldenFile(const std::string& name)
-      : file_(SafeTensors::Read(GoldenPath(name))) {
-    EXPECT_THAT(file_, IsOk());
-  }
-
-  template <typename T>
-  std::vector<T> Values(const std::string& name) const {
-    const absl::StatusOr<Tensor> tensor = file_->Get(name);
-    EXPECT_THAT(tensor, IsOk());
-    return tensor.ok() ? tensor->As<T>() : std::vector<T>();
-  }
-  std::vector<float> Widened(const std::string& name) const {
-    std::vector<float> values;
-    for (const uint16_t bits : Values<uint16_t>(name)) {
-      values.push_back(Bf16ToFloat(bits));
-    }
-    return values;
-  }
-  std::vector<int64_t> Indices(const std::string& name) const {
-    const std::vector<int32_t> values = Values<int32_t>(name);
-    return {values.begin(), values.end()};
-  }
-  bool Has(const std::string& name) const { return file_->Has(name); }
-  nlohmann::json Metadata(const std::string& key) const {
-    return nlohmann::json::parse(file_->metadata().at(key));
-  }
-
- private:
-  absl::StatusOr<SafeTensors> file_;
-};
 
 std::vector<std::string> CasesOf(const GoldenFile& file) {
   std::vector<std::string> cases;

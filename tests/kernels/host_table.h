@@ -24,10 +24,11 @@ inline std::vector<uint8_t> Encode(DType dtype,
   const auto size = static_cast<size_t>(SizeOf(dtype));
   std::vector<uint8_t> bytes(values.size() * size);
   for (size_t i = 0; i < values.size(); ++i) {
-    const uint16_t bf16 = FloatToBf16(values[i]);
-    const void* from = dtype == DType::kBf16
-                           ? static_cast<const void*>(&bf16)
-                           : static_cast<const void*>(&values[i]);
+    const uint16_t half =
+        dtype == DType::kBf16 ? FloatToBf16(values[i]) : FloatToFp16(values[i]);
+    const void* from = dtype == DType::kFp32
+                           ? static_cast<const void*>(&values[i])
+                           : static_cast<const void*>(&half);
     std::memcpy(bytes.data() + i * size, from, size);
   }
   return bytes;
@@ -38,15 +39,21 @@ inline std::vector<float> Decode(DType dtype,
   const auto size = static_cast<size_t>(SizeOf(dtype));
   std::vector<float> values(bytes.size() / size);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (dtype == DType::kBf16) {
-      uint16_t bits = 0;
-      std::memcpy(&bits, bytes.data() + i * size, size);
-      values[i] = Bf16ToFloat(bits);
-    } else {
+    if (dtype == DType::kFp32) {
       std::memcpy(&values[i], bytes.data() + i * size, size);
+      continue;
     }
+    uint16_t half = 0;
+    std::memcpy(&half, bytes.data() + i * size, size);
+    values[i] = dtype == DType::kBf16 ? Bf16ToFloat(half) : Fp16ToFloat(half);
   }
   return values;
+}
+
+/// What is left of `values` in `dtype`.
+inline std::vector<float> Representable(DType dtype,
+                                        const std::vector<float>& values) {
+  return Decode(dtype, Encode(dtype, values));
 }
 
 inline std::vector<uint32_t> BitsOf(const std::vector<float>& values) {

@@ -1,0 +1,49 @@
+#ifndef ROWHOUSE_TESTS_KERNELS_HEAD_PROBLEM_H_
+#define ROWHOUSE_TESTS_KERNELS_HEAD_PROBLEM_H_
+
+/// A whole linear cross entropy on the host, and its way through the slices of
+/// a backend, as the client library goes it.
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace rowhouse::kernels {
+
+struct HeadProblem {
+  int64_t token_count = 0;
+  int64_t row_count = 0;
+  int64_t dim = 0;
+  DType hidden_dtype = DType::kFp32;
+  DType weight_dtype = DType::kFp32;
+  DType main_grad_dtype = DType::kFp32;
+  std::vector<float> hidden;     // [token_count, dim], representable.
+  std::vector<float> weights;    // [row_count, dim], representable.
+  std::vector<float> bias;       // [row_count], or empty: none.
+  std::vector<int64_t> targets;  // Rows of the vocabulary, or -1: ignored.
+  std::vector<float> upstream;   // 0 where ignored.
+  std::vector<int64_t> bounds;   // Slice s: rows [bounds[s], bounds[s + 1]).
+  HeadBlocks blocks;
+  bool keep = false;  // Whether the logit gradient is kept for the weights'.
+  std::vector<float> main_grad;  // Before; empty: zeros.
+  std::vector<float> bias_grad;  // Before; empty: zeros.
+};
+
+struct HeadResult {
+  std::vector<float> max_logits;       // Merged.
+  std::vector<float> exp_sums;         // Merged.
+  std::vector<float> loss;             // 0 where ignored.
+  std::vector<float> hidden_gradient;  // fp32, slices summed in order.
+  std::vector<float> main_grad;        // After, all slices.
+  std::vector<float> bias_grad;        // After; empty without a bias.
+};
+
+HeadResult RunHead(Backend& backend, const HeadProblem& problem);
+
+/// Expects the same bits everywhere.
+void ExpectSameBits(const HeadResult& got, const HeadResult& want);
+
+}  // namespace rowhouse::kernels
+
+#endif  // ROWHOUSE_TESTS_KERNELS_HEAD_PROBLEM_H_
