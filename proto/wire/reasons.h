@@ -1,0 +1,135 @@
+#ifndef ROWHOUSE_PROTO_WIRE_REASONS_H_
+#define ROWHOUSE_PROTO_WIRE_REASONS_H_
+
+#include <string_view>
+
+/// Every reason that a fault of Rowhouse can carry in its ErrorInfo. Reasons
+/// are part of the protocol: they may be added, never changed.
+namespace rowhouse::wire::reasons {
+
+// INVALID_ARGUMENT: the call is wrong as it stands; do not repeat it.
+
+/// A table's name is not `tables/{table}`.
+inline constexpr std::string_view kBadName = "BAD_NAME";
+/// A field of a TableSpec is out of range; metadata `field` names it.
+inline constexpr std::string_view kBadSpec = "BAD_SPEC";
+/// Shard bounds do not ascend from 0 to the row count.
+inline constexpr std::string_view kBadBounds = "BAD_BOUNDS";
+/// A message's payload is not whole rows, or is too large.
+inline constexpr std::string_view kBadShape = "BAD_SHAPE";
+/// An element type is not the table's.
+inline constexpr std::string_view kBadDtype = "BAD_DTYPE";
+/// A message's rows do not follow those before.
+inline constexpr std::string_view kBadOffset = "BAD_OFFSET";
+/// A count disagrees with what was sent, or is out of range.
+inline constexpr std::string_view kBadCount = "BAD_COUNT";
+/// An event number is out of range, or two that exclude each other are set.
+inline constexpr std::string_view kBadEvent = "BAD_EVENT";
+/// A part number or part count is out of range.
+inline constexpr std::string_view kBadPart = "BAD_PART";
+/// A trainer rank is out of range for the event.
+inline constexpr std::string_view kBadRank = "BAD_RANK";
+/// A session number or owner is out of range.
+inline constexpr std::string_view kBadSession = "BAD_SESSION";
+/// A handle is out of range, or its rank and the caller's differ.
+inline constexpr std::string_view kBadHandle = "BAD_HANDLE";
+/// A commit is not possible in this form, or names too few or many sessions.
+inline constexpr std::string_view kBadCommit = "BAD_COMMIT";
+/// A scalar of an update is not finite or out of range.
+inline constexpr std::string_view kBadScalar = "BAD_SCALAR";
+/// A page size or page token is not valid.
+inline constexpr std::string_view kBadPage = "BAD_PAGE";
+/// A gradient or imported weight is not finite, and the table rejects those.
+inline constexpr std::string_view kNotFinite = "NOT_FINITE";
+/// A pull names more rows than one call may.
+inline constexpr std::string_view kPullTooLarge = "PULL_TOO_LARGE";
+/// A required field or message is absent, or one is there that must not be.
+inline constexpr std::string_view kMalformed = "MALFORMED";
+
+// OUT_OF_RANGE.
+
+/// A row id is not in [0, row_count). Do not repeat the call.
+inline constexpr std::string_view kRowOutOfTable = "ROW_OUT_OF_TABLE";
+/// A row id is another shard's. Read the placement again.
+inline constexpr std::string_view kRowOfOtherShard = "ROW_OF_OTHER_SHARD";
+
+// NOT_FOUND.
+
+/// This server has no such table.
+inline constexpr std::string_view kNoSuchTable = "NO_SUCH_TABLE";
+
+// ALREADY_EXISTS.
+
+/// A part of this name was accepted with other content.
+inline constexpr std::string_view kPartDiffers = "PART_DIFFERS";
+/// A table of this name has another spec; metadata `field` names the first
+/// difference.
+inline constexpr std::string_view kTableDiffers = "TABLE_DIFFERS";
+/// The event was committed otherwise.
+inline constexpr std::string_view kCommitDiffers = "COMMIT_DIFFERS";
+
+// FAILED_PRECONDITION.
+
+/// The event is too far ahead of the last applied one.
+inline constexpr std::string_view kEventAhead = "EVENT_AHEAD";
+/// The event is past.
+inline constexpr std::string_view kEventPast = "EVENT_PAST";
+/// The handle has expired or was never given. Send the row ids.
+inline constexpr std::string_view kHandleGone = "HANDLE_GONE";
+/// A seal counts parts that have not landed; names the first.
+inline constexpr std::string_view kPartsMissing = "PARTS_MISSING";
+/// The contribution has been sealed, otherwise.
+inline constexpr std::string_view kContributionSealed = "CONTRIBUTION_SEALED";
+/// Some rank has not sealed the event.
+inline constexpr std::string_view kNotSealed = "NOT_SEALED";
+/// A commit names other sessions than those that sealed.
+inline constexpr std::string_view kSessionsDiffer = "SESSIONS_DIFFER";
+/// Only rank 0 commits.
+inline constexpr std::string_view kNotRank0 = "NOT_RANK_0";
+/// The session was never opened on this shard.
+inline constexpr std::string_view kNoSession = "NO_SESSION";
+/// The table has no shard on this server.
+inline constexpr std::string_view kNotPlaced = "NOT_PLACED";
+
+// ABORTED.
+
+/// A newer session of the rank exists. Do not repeat the call.
+inline constexpr std::string_view kFenced = "FENCED";
+/// A later call of the same name took this one's place. Repeat it.
+inline constexpr std::string_view kSuperseded = "SUPERSEDED";
+/// Another call of the same name is under way. Repeat this one.
+inline constexpr std::string_view kBusy = "BUSY";
+
+// RESOURCE_EXHAUSTED. With a retry delay: wait it out, then repeat.
+
+/// The shard's lane is full. With a retry delay.
+inline constexpr std::string_view kLaneFull = "LANE_FULL";
+/// The caller has as many pulls open as it may. With a retry delay.
+inline constexpr std::string_view kPullsOpen = "PULLS_OPEN";
+/// The shard has as many waiting reads as it may. With a retry delay.
+inline constexpr std::string_view kParkedReadsFull = "PARKED_READS_FULL";
+/// The contribution would exceed the table's row count for one trainer.
+inline constexpr std::string_view kContributionFull = "CONTRIBUTION_FULL";
+/// The contribution would exceed the table's part count for one trainer.
+inline constexpr std::string_view kPartsFull = "PARTS_FULL";
+/// The table needs more bytes than are left.
+inline constexpr std::string_view kMemory = "MEMORY";
+
+// DEADLINE_EXCEEDED.
+
+/// The event was still open when the wait ended. Ask again.
+inline constexpr std::string_view kEventPending = "EVENT_PENDING";
+
+// UNAVAILABLE.
+
+/// The server is ending. Repeat the call, with backoff.
+inline constexpr std::string_view kDraining = "DRAINING";
+
+// UNIMPLEMENTED.
+
+/// This version does not serve this kind of table.
+inline constexpr std::string_view kTableKind = "TABLE_KIND";
+
+}  // namespace rowhouse::wire::reasons
+
+#endif  // ROWHOUSE_PROTO_WIRE_REASONS_H_
