@@ -1,0 +1,246 @@
+#include "server/config.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "proto/wire/status_macros.h"
+#include "server/service/convert.h"
+#include "server/service/field_error.h"
+#include "server/service/spec_validation.h"
+
+namespace rowhouse::server {
+namespace {
+
+using config::v1::ServerConfig;
+using google::protobuf::Duration;
+
+constexpr int64_t kMaxServerCount = 65536;
+constexpr int64_t kMaxCount = 1 << 20;  // Of tasks, reads, pulls and threads.
+constexpr absl::Duration kMaxDuration = absl::Hours(24);
+
+// The first error of a parse.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit FirstError(const std::string& file) : file_(file) {}
+
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!text_.empty()) return;
+    text_ = absl::StrCat(file_, ":", line + 1, ":", column + 1, ": ", message);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  const std::string file_;
+  std::string text_;
+};
+
+absl::Status Bad(std::string_view field, const std::string& found,
+                 std::string_view wanted) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      std::string(field), " is ", found, "; it must be ", std::string(wanted)));
+}
+
+absl::Status CheckRange(std::string_view field, int64_t value, int64_t low,
+                        int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Bad(field, absl::StrCat(value),
+             absl::StrCat("in [", low, ", ", high, "]"));
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file) {
+    return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  }
+  return text.str();
+}
+
+absl::StatusOr<absl::Duration> ToDuration(std::string_view field,
+                                          const Duration& proto,
+                                          absl::Duration least) {
+  const absl::Duration duration =
+      absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+  if (duration >= least && duration <= kMaxDuration) return duration;
+  return Bad(field, absl::FormatDuration(duration),
+             absl::StrCat("in [", absl::FormatDuration(least), ", ",
+                          absl::FormatDuration(kMaxDuration), "]"));
+}
+
+absl::Status ResolveCluster(const ServerConfig& config,
+                            ServerOptions& options) {
+  if (config.cluster_id().empty() || config.cluster_id().size() > 256) {
+    return Bad("cluster_id", Quoted(config.cluster_id()),
+               "a text of 1 to 256 bytes");
+  }
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("server_count", config.server_count(), 1, kMaxServerCount));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("server_index", config.server_index(), 0,
+                                      config.server_count() - 1));
+  options.cluster_id = config.cluster_id();
+  options.server_index = config.server_index();
+  options.server_count = config.server_count();
+  return absl::OkStatus();
+}
+
+absl::Status ResolveAddress(const ServerConfig& config,
+                            ServerOptions& options) {
+  const std::string address =
+      config.listen_address().empty() ? "127.0.0.1:0" : config.listen_address();
+  const size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  const bool bare_ipv6 = host.find(':') != std::string::npos &&
+                         !(host.front() == '[' && host.back() == ']');
+  int32_t port = -1;
+  if (colon == std::string::npos || colon == 0 || bare_ipv6 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return Bad("listen_address", Quoted(address),
+               "host:port, with an IPv6 address in brackets and a port in "
+               "[0, 65535]");
+  }
+  options.listen_host = host;
+  options.listen_port = port;
+  return absl::OkStatus();
+}
+
+absl::Status ResolveTls(const ServerConfig& config, ServerOptions& options) {
+  if (!config.has_tls()) return absl::OkStatus();
+  TlsOptions tls;
+  ROWHOUSE_ASSIGN_OR_RETURN(tls.certificate,
+                            ReadFile(config.tls().certificate_file()));
+  ROWHOUSE_ASSIGN_OR_RETURN(tls.private_key,
+                            ReadFile(config.tls().private_key_file()));
+  if (!config.tls().client_ca_file().empty()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(tls.client_ca,
+                              ReadFile(config.tls().client_ca_file()));
+  }
+  options.tls = std::move(tls);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveBackend(const ServerConfig& config,
+                            ServerOptions& options) {
+  if (config.backend() == "cuda") {
+    options.backend.kind = kernels::BackendKind::kCuda;
+  } else if (!config.backend().empty() && config.backend() != "cpu") {
+    return Bad("backend", Quoted(config.backend()), "'cpu' or 'cuda'");
+  }
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("device_index", config.device_index(), 0, 1023));
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("thread_count", config.thread_count(), 0, kMaxCount));
+  options.backend.device_index = config.device_index();
+  options.backend.thread_count = config.thread_count();
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange(
+      "memory_limit_bytes", config.memory_limit_bytes(), 0, int64_t{1} << 60));
+  options.memory_limit_bytes = config.memory_limit_bytes();
+  if (options.memory_limit_bytes == 0) {
+    const int64_t machine_bytes =
+        int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    options.memory_limit_bytes = machine_bytes / 10 * 8;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResolveLimits(const ServerConfig& config, ShardLimits& limits) {
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("lane_capacity", config.lane_capacity(), 0, kMaxCount));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange(
+      "max_parked_read_count", config.max_parked_read_count(), 0, kMaxCount));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("max_anonymous_pull_count",
+                                      config.max_anonymous_pull_count(), 0,
+                                      kMaxCount));
+  if (config.lane_capacity() > 0) limits.lane_capacity = config.lane_capacity();
+  if (config.max_parked_read_count() > 0) {
+    limits.max_parked_read_count = config.max_parked_read_count();
+  }
+  if (config.max_anonymous_pull_count() > 0) {
+    limits.max_anonymous_pull_count = config.max_anonymous_pull_count();
+  }
+  if (config.has_max_wait_duration()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        limits.max_wait,
+        ToDuration("max_wait_duration", config.max_wait_duration(),
+                   absl::Milliseconds(1)));
+  }
+  if (config.has_lease_duration()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        limits.lease, ToDuration("lease_duration", config.lease_duration(),
+                                 absl::Milliseconds(1)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResolveDrain(const ServerConfig& config, ServerOptions& options) {
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      options.drain_delay,
+      ToDuration("drain_delay_duration", config.drain_delay_duration(),
+                 absl::ZeroDuration()));
+  options.drain_timeout = absl::Seconds(30);
+  if (!config.has_drain_timeout_duration()) return absl::OkStatus();
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      options.drain_timeout,
+      ToDuration("drain_timeout_duration", config.drain_timeout_duration(),
+                 absl::ZeroDuration()));
+  return absl::OkStatus();
+}
+
+absl::Status ResolveTables(const ServerConfig& config, ServerOptions& options) {
+  for (int i = 0; i < config.tables_size(); ++i) {
+    const config::v1::TableConfig& table = config.tables(i);
+    absl::Status status = CheckTableName(table.name());
+    if (status.ok()) {
+      status = CanonicalSpec(table.spec(), config.server_count()).status();
+    }
+    if (!status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("tables[", i, "]: ", status.message()));
+    }
+    options.tables.push_back(table);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ServerConfig> LoadConfig(const std::string& path) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  FirstError error(path);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  ServerConfig config;
+  if (!parser.ParseFromString(text, &config)) {
+    return absl::InvalidArgumentError(error.text());
+  }
+  return config;
+}
+
+absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
+  ServerOptions options;
+  ROWHOUSE_RETURN_IF_ERROR(ResolveCluster(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveAddress(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveTls(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveBackend(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveLimits(config, options.limits));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveDrain(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveTables(config, options));
+  return options;
+}
+
+}  // namespace rowhouse::server

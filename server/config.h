@@ -1,0 +1,55 @@
+#ifndef ROWHOUSE_SERVER_CONFIG_H_
+#define ROWHOUSE_SERVER_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/backend.h"
+#include "rowhouse/config/v1/server_config.pb.h"
+#include "server/shard/shard.h"
+
+namespace rowhouse::server {
+
+/// TLS of the port, as PEM text.
+struct TlsOptions {
+  std::string certificate;
+  std::string private_key;
+  std::string client_ca;  ///< Empty: clients need no certificate.
+};
+
+/// A ServerConfig, checked, with defaults filled in.
+struct ServerOptions {
+  std::string cluster_id;
+  int32_t server_index = 0;
+  int32_t server_count = 1;
+  std::string listen_host;  ///< As given; an IPv6 address in brackets.
+  int32_t listen_port = 0;  ///< 0: any free one.
+  std::optional<TlsOptions> tls;
+  kernels::BackendOptions backend;
+  int64_t memory_limit_bytes = 0;
+  ShardLimits limits;
+  absl::Duration drain_delay;
+  absl::Duration drain_timeout;
+  std::vector<config::v1::TableConfig> tables;
+};
+
+/// Reads a textproto file.
+///
+/// Errors:
+///   kNotFound         the file cannot be read.
+///   kInvalidArgument  it does not parse; names file, line and column.
+absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path);
+
+/// Errors:
+///   kInvalidArgument  a field is out of range; names it.
+///   kNotFound         a file that `tls` names cannot be read.
+///   kUnimplemented    a dense table.
+absl::StatusOr<ServerOptions> ToOptions(const config::v1::ServerConfig& config);
+
+}  // namespace rowhouse::server
+
+#endif  // ROWHOUSE_SERVER_CONFIG_H_

@@ -1,0 +1,213 @@
+#include "server/server.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+#include "proto/wire/status_macros.h"
+#include "server/version.h"
+#include "spdlog/spdlog.h"
+
+namespace rowhouse::server {
+namespace {
+
+// What is still open when all calls have ended: streams of health and
+// reflection.
+constexpr absl::Duration kCloseTimeout = absl::Seconds(1);
+
+int64_t NewIncarnation() {
+  std::random_device random;
+  const auto high = static_cast<uint64_t>(random()) << 32;
+  return static_cast<int64_t>(high | random());
+}
+
+std::string NameOf(kernels::BackendKind kind) {
+  return kind == kernels::BackendKind::kCuda ? "cuda" : "cpu";
+}
+
+std::shared_ptr<grpc::ServerCredentials> ToCredentials(
+    const ServerOptions& options) {
+  if (!options.tls.has_value()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions ssl(
+      options.tls->client_ca.empty()
+          ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+          : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  ssl.pem_key_cert_pairs.push_back(
+      {options.tls->private_key, options.tls->certificate});
+  ssl.pem_root_certs = options.tls->client_ca;
+  return grpc::SslServerCredentials(ssl);
+}
+
+void SetChannelArguments(grpc::ServerBuilder& builder) {
+  // Two servers on one port would each get some of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Clients ping every 10 s, also without calls; faster ones are cut off.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  // A client whose machine has gone frees its pulls.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+}
+
+TableRegistry::Options RegistryOptions(const ServerOptions& options) {
+  return {.server_index = options.server_index,
+          .server_count = options.server_count,
+          .memory_limit_bytes = options.memory_limit_bytes,
+          .limits = options.limits};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const config::v1::ServerConfig& config) {
+  ROWHOUSE_ASSIGN_OR_RETURN(ServerOptions options, ToOptions(config));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<kernels::Backend> backend,
+                            kernels::MakeBackend(options.backend));
+  std::unique_ptr<Server> server(
+      new Server(std::move(options), std::move(backend)));
+  ROWHOUSE_RETURN_IF_ERROR(server->CreateTables());
+  ROWHOUSE_RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
+    : options_(std::move(options)),
+      backend_(std::move(backend)),
+      timers_(MakeSystemTimerQueue()),
+      tables_(RegistryOptions(options_), *backend_, *timers_),
+      row_service_(tables_, calls_),
+      event_service_(tables_, calls_),
+      table_service_(tables_, calls_),
+      server_service_({.cluster_id = options_.cluster_id,
+                       .incarnation = NewIncarnation(),
+                       .backend = NameOf(options_.backend.kind)},
+                      tables_, calls_, [this] { Drain(); }) {}
+
+Server::~Server() {
+  if (!drain_thread_.joinable()) return;  // It never served.
+  {
+    MutexLock lock(mutex_);
+    at_once_ = true;
+    changed_.SignalAll();
+  }
+  Drain();
+  drain_thread_.join();
+}
+
+std::string Server::address() const {
+  return absl::StrCat(options_.listen_host, ":", port_);
+}
+
+void Server::Drain() {
+  MutexLock lock(mutex_);
+  draining_ = true;
+  changed_.SignalAll();
+}
+
+void Server::Wait() {
+  MutexLock lock(mutex_);
+  while (!ended_) changed_.Wait(mutex_);
+}
+
+absl::Status Server::CreateTables() {
+  for (const config::v1::TableConfig& table : options_.tables) {
+    // One file serves a cluster; not every table is on every server.
+    if (table.spec().shard_count() <= options_.server_index) continue;
+    Mutex mutex;
+    CondVar changed;
+    std::optional<absl::Status> status;
+    tables_.Create(table.name(), table.spec(), std::make_shared<Call>(),
+                   [&](absl::StatusOr<CreatedTable> created) {
+                     MutexLock lock(mutex);
+                     status = created.status();
+                     changed.SignalAll();
+                   });
+    MutexLock lock(mutex);
+    while (!status.has_value()) changed.Wait(mutex);
+    ROWHOUSE_RETURN_IF_ERROR(*status);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::Listen() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  SetChannelArguments(builder);
+  const std::string wanted =
+      absl::StrCat(options_.listen_host, ":", options_.listen_port);
+  builder.AddListeningPort(wanted, ToCredentials(options_), &port_);
+  builder.RegisterService(&row_service_);
+  builder.RegisterService(&event_service_);
+  builder.RegisterService(&table_service_);
+  builder.RegisterService(&server_service_);
+  grpc_ = builder.BuildAndStart();
+  if (grpc_ == nullptr || port_ == 0) {
+    return absl::UnavailableError(absl::StrCat(
+        wanted, " cannot be bound; it must be a free port of this machine"));
+  }
+  SetHealth(true);
+  drain_thread_ = std::thread([this] { RunDrain(); });
+  spdlog::info("server {} of {} of cluster {}, version {}, listens on {}",
+               options_.server_index, options_.server_count,
+               options_.cluster_id, std::string(Version()), address());
+  return absl::OkStatus();
+}
+
+void Server::SetHealth(bool serving) {
+  grpc::HealthCheckServiceInterface& health = *grpc_->GetHealthCheckService();
+  health.SetServingStatus(serving);
+  for (const char* service : {v1::RowService::service_full_name(),
+                              v1::EventService::service_full_name(),
+                              v1::TableService::service_full_name(),
+                              v1::ServerService::service_full_name()}) {
+    health.SetServingStatus(service, serving);
+  }
+}
+
+void Server::AwaitDrain() {
+  MutexLock lock(mutex_);
+  while (!draining_) changed_.Wait(mutex_);
+}
+
+void Server::RunDrain() {
+  AwaitDrain();
+  SetHealth(false);
+  spdlog::info("draining: calls are refused in {}",
+               absl::FormatDuration(options_.drain_delay));
+  const absl::Time refuse_time = absl::Now() + options_.drain_delay;
+  bool at_once = false;
+  {
+    MutexLock lock(mutex_);
+    while (!at_once_ && absl::Now() < refuse_time) {
+      changed_.WaitUntil(mutex_, absl::ToChronoTime(refuse_time));
+    }
+    at_once = at_once_;
+  }
+  calls_.Drain();
+  const int64_t left = calls_.WaitUntilIdle(
+      at_once ? absl::Now() : absl::Now() + options_.drain_timeout);
+  if (left > 0) spdlog::warn("draining: {} calls are cancelled", left);
+  grpc_->Shutdown(absl::ToChronoTime(
+      absl::Now() + (left > 0 ? absl::ZeroDuration() : kCloseTimeout)));
+  spdlog::info("drained");
+  MutexLock lock(mutex_);
+  ended_ = true;
+  changed_.SignalAll();
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,242 @@
+#include "server/service/convert.h"
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status_macros.h"
+#include "server/service/field_error.h"
+
+namespace rowhouse::server {
+namespace {
+
+namespace reasons = wire::reasons;
+
+constexpr std::string_view kTablePrefix = "tables/";
+constexpr size_t kMaxTableIdBytes = 63;
+
+bool IsLetter(char c) { return c >= 'a' && c <= 'z'; }
+bool IsNameCharacter(char c) {
+  return IsLetter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+bool IsTableId(std::string_view id) {
+  if (id.empty() || id.size() > kMaxTableIdBytes || !IsLetter(id.front())) {
+    return false;
+  }
+  for (const char c : id) {
+    if (!IsNameCharacter(c)) return false;
+  }
+  return true;
+}
+
+// Scalars are used in fp32: there, too, they must be finite.
+bool IsFiniteScalar(double value) {
+  return std::isfinite(static_cast<float>(value));
+}
+
+absl::Status CheckScalars(const v1::RowAdamScalars& scalars) {
+  const auto check = [](std::string_view field, double value, bool valid,
+                        std::string_view wanted) -> absl::Status {
+    if (valid) return absl::OkStatus();
+    return FieldError(reasons::kBadScalar, field, value, wanted);
+  };
+  constexpr std::string_view kFinite = "finite in fp32";
+  ROWHOUSE_RETURN_IF_ERROR(check("commit.row_adam.step_size",
+                                 scalars.step_size(),
+                                 IsFiniteScalar(scalars.step_size()), kFinite));
+  ROWHOUSE_RETURN_IF_ERROR(check("commit.row_adam.decay", scalars.decay(),
+                                 IsFiniteScalar(scalars.decay()), kFinite));
+  const double beta2 = scalars.beta2();
+  ROWHOUSE_RETURN_IF_ERROR(check("commit.row_adam.beta2", beta2,
+                                 beta2 >= 0 && static_cast<float>(beta2) < 1.0F,
+                                 "in [0, 1), in fp32 too"));
+  ROWHOUSE_RETURN_IF_ERROR(
+      check("commit.row_adam.eps", scalars.eps(),
+            scalars.eps() >= 0 && IsFiniteScalar(scalars.eps()),
+            "at least 0, and finite in fp32"));
+  return check("commit.row_adam.gradient_scale", scalars.gradient_scale(),
+               IsFiniteScalar(scalars.gradient_scale()), kFinite);
+}
+
+kernels::RowAdamScalars ToScalars(const v1::RowAdamScalars& scalars) {
+  return {.step_size = scalars.step_size(),
+          .decay = scalars.decay(),
+          .beta2 = scalars.beta2(),
+          .eps = scalars.eps(),
+          .gradient_scale = scalars.gradient_scale()};
+}
+
+v1::TrainerSession ToProto(const TrainerSession& trainer) {
+  v1::TrainerSession proto;
+  proto.set_trainer_rank(trainer.trainer_rank);
+  proto.set_session(trainer.session);
+  return proto;
+}
+
+void FillOpenEvent(const OpenEventState& state, v1::OpenEventState& proto) {
+  proto.set_event(state.event);
+  proto.set_trainer_count(state.trainer_count);
+  proto.set_all_sealed(state.all_sealed);
+  for (const ContributionState& contribution : state.contributions) {
+    v1::ContributionState& out = *proto.add_contributions();
+    out.set_trainer_rank(contribution.trainer_rank);
+    out.set_session(contribution.session);
+    out.set_part_count(contribution.part_count);
+    out.set_row_count(contribution.row_count);
+    out.set_sealed(contribution.sealed);
+  }
+}
+
+void FillAppliedEvent(const AppliedEventState& state,
+                      v1::AppliedEventState& proto) {
+  proto.set_event(state.event);
+  *proto.mutable_commit() = ToProto(state.commit);
+  proto.set_entry_count(state.report.entry_count);
+  proto.set_row_count(state.report.row_visits);
+  proto.set_untouched_row_count(state.report.untouched_row_count);
+  proto.set_moved_bytes(state.report.bytes_moved);
+}
+
+}  // namespace
+
+absl::Status CheckTableName(std::string_view name) {
+  if (name.starts_with(kTablePrefix) &&
+      IsTableId(name.substr(kTablePrefix.size()))) {
+    return absl::OkStatus();
+  }
+  return FieldError(reasons::kBadName, "the table's name",
+                    std::string_view(Quoted(name)),
+                    "'tables/' and 1 to 63 characters from [a-z0-9_-], the "
+                    "first one a letter");
+}
+
+absl::StatusOr<TrainerSession> ToTrainer(const v1::TrainerSession* trainer) {
+  if (trainer == nullptr) return MissingError("trainer");
+  if (trainer->trainer_rank() < 0) {
+    return FieldError(reasons::kBadRank, "trainer.trainer_rank",
+                      int64_t{trainer->trainer_rank()}, "at least 0");
+  }
+  if (trainer->session() < 1) {
+    return FieldError(reasons::kBadSession, "trainer.session",
+                      trainer->session(), "at least 1");
+  }
+  return TrainerSession{trainer->trainer_rank(), trainer->session()};
+}
+
+absl::Status CheckDtype(std::string_view field, v1::DataType found,
+                        kernels::DType wanted) {
+  if (found == ToProto(wanted)) return absl::OkStatus();
+  const std::string name = v1::DataType_IsValid(found)
+                               ? v1::DataType_Name(found)
+                               : absl::StrCat(static_cast<int>(found));
+  return FieldError(reasons::kBadDtype, field, std::string_view(name),
+                    v1::DataType_Name(ToProto(wanted)));
+}
+
+absl::Status CheckEvent(std::string_view field, int64_t event, int64_t least) {
+  if (event >= least) return absl::OkStatus();
+  return FieldError(reasons::kBadEvent, field, event,
+                    absl::StrCat("at least ", least));
+}
+
+absl::StatusOr<EventCommit> ToCommit(const v1::EventCommit& commit) {
+  EventCommit result;
+  for (const int64_t session : commit.sessions()) {
+    if (session < 1) {
+      return FieldError(
+          reasons::kBadSession,
+          absl::StrCat("commit.sessions[", result.sessions.size(), "]"),
+          session, "at least 1");
+    }
+    result.sessions.push_back(session);
+  }
+  switch (commit.update_case()) {
+    case v1::EventCommit::kRowAdam:
+      ROWHOUSE_RETURN_IF_ERROR(CheckScalars(commit.row_adam()));
+      result.scalars = ToScalars(commit.row_adam());
+      return result;
+    case v1::EventCommit::kSkip:
+      result.skip = true;
+      return result;
+    case v1::EventCommit::kAdamw:
+      return FieldError(reasons::kBadCommit, "commit.update",
+                        std::string_view("adamw"),
+                        "row_adam or skip for a sparse table");
+    case v1::EventCommit::UPDATE_NOT_SET:
+      break;
+  }
+  return MissingError("commit.update");
+}
+
+std::span<const int64_t> SpanOf(
+    const google::protobuf::RepeatedField<int64_t>& field) {
+  return {field.data(), static_cast<size_t>(field.size())};
+}
+
+v1::DataType ToProto(kernels::DType dtype) {
+  switch (dtype) {
+    case kernels::DType::kBf16:
+      return v1::DATA_TYPE_BF16;
+    case kernels::DType::kFp32:
+      return v1::DATA_TYPE_FP32;
+    case kernels::DType::kFp16:
+      return v1::DATA_TYPE_FP16;
+  }
+  return v1::DATA_TYPE_UNSPECIFIED;
+}
+
+v1::EventCommit ToProto(const EventCommit& commit) {
+  v1::EventCommit proto;
+  proto.mutable_sessions()->Add(commit.sessions.begin(), commit.sessions.end());
+  if (commit.skip) {
+    proto.mutable_skip();
+    return proto;
+  }
+  v1::RowAdamScalars& scalars = *proto.mutable_row_adam();
+  scalars.set_step_size(commit.scalars.step_size);
+  scalars.set_decay(commit.scalars.decay);
+  scalars.set_beta2(commit.scalars.beta2);
+  scalars.set_eps(commit.scalars.eps);
+  scalars.set_gradient_scale(commit.scalars.gradient_scale);
+  return proto;
+}
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  absl::Duration rest;
+  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &rest));
+  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
+  return proto;
+}
+
+void Fill(const EventState& state, v1::GetEventStateResponse& response) {
+  response.set_event(state.event);
+  for (const OpenEventState& event : state.open_events) {
+    FillOpenEvent(event, *response.add_open_events());
+  }
+  for (const AppliedEventState& event : state.applied_events) {
+    FillAppliedEvent(event, *response.add_applied_events());
+  }
+  for (const SessionState& session : state.sessions) {
+    v1::SessionState& out = *response.add_sessions();
+    *out.mutable_trainer() = ToProto(session.trainer);
+    *out.mutable_idle_time() = ToProto(session.idle);
+    out.set_lease_expired(session.lease_expired);
+  }
+}
+
+void Fill(const kernels::GradientStatistics& statistics,
+          v1::GetEventStatisticsResponse& response) {
+  const std::span<const int64_t> sums(statistics.significand_sums);
+  response.mutable_significand_sums()->Add(sums.begin(), sums.end());
+  response.set_row_count(statistics.row_count);
+  response.set_non_finite_row_count(statistics.non_finite_row_count);
+}
+
+}  // namespace rowhouse::server

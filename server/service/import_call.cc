@@ -1,0 +1,119 @@
+#include "server/service/import_call.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/dtype.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status.h"
+#include "proto/wire/status_macros.h"
+#include "server/service/convert.h"
+#include "server/service/field_error.h"
+#include "server/service/payload.h"
+#include "server/shard/shard.h"
+
+namespace rowhouse::server {
+namespace {
+
+namespace reasons = wire::reasons;
+
+int64_t RowBytes(const ShardSpec& spec) {
+  return spec.dim * kernels::SizeOf(spec.row_dtype);
+}
+
+// That all rows are of the shard. It owns a range, so the ends tell.
+absl::Status CheckRows(const v1::ImportRowsHeader& header, const Shard& shard) {
+  const int64_t limit = shard.spec().max_pull_bytes / RowBytes(shard.spec());
+  if (header.row_count() < 0 || header.row_count() > limit) {
+    return FieldError(
+        reasons::kBadCount, "header.row_count", header.row_count(),
+        absl::StrCat("in [0, ", limit, "], the table's max_pull_bytes"));
+  }
+  if (header.row_count() == 0) return absl::OkStatus();
+  const std::array first = {header.first_row_id()};
+  ROWHOUSE_RETURN_IF_ERROR(shard.ResolveRowIds(first).status());
+  const std::array last = {header.first_row_id() + header.row_count() - 1};
+  return shard.ResolveRowIds(last).status();
+}
+
+}  // namespace
+
+void ImportCall::Start() {
+  absl::Status status = active_.admission();
+  if (!status.ok()) return End(std::move(status));
+  StartRead(&message_);
+}
+
+void ImportCall::OnReadDone(bool ok) {
+  absl::Status status = ok ? OnMessage() : OnEnd();
+  if (!status.ok()) End(std::move(status));
+}
+
+absl::Status ImportCall::OnMessage() {
+  if (active_.shard() == nullptr) {
+    ROWHOUSE_RETURN_IF_ERROR(Begin());
+  } else if (message_.has_header()) {
+    return FieldError(reasons::kMalformed, "header",
+                      std::string_view("set in a later message"),
+                      "set in the first one only");
+  }
+  const auto bytes_before = static_cast<int64_t>(rows_.size());
+  ROWHOUSE_RETURN_IF_ERROR(
+      PayloadRowCount(message_.rows(), row_bytes_,
+                      {.first_row = message_.first_row(),
+                       .rows_before = bytes_before / row_bytes_,
+                       .rows_of_call = row_count_})
+          .status());
+  rows_.append(message_.rows());
+  StartRead(&message_);
+  return absl::OkStatus();
+}
+
+absl::Status ImportCall::Begin() {
+  if (!message_.has_header()) return MissingError("header");
+  const v1::ImportRowsHeader& header = message_.header();
+  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            tables_.FindShard(header.table()));
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckDtype("header.dtype", header.dtype(), shard->spec().row_dtype));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRows(header, *shard));
+  first_row_id_ = header.first_row_id();
+  row_count_ = header.row_count();
+  row_bytes_ = RowBytes(shard->spec());
+  active_.Attach(std::move(shard));
+  return absl::OkStatus();
+}
+
+absl::Status ImportCall::OnEnd() {
+  if (active_.call()->cancelled) {
+    return absl::CancelledError("the caller has gone");
+  }
+  if (active_.shard() == nullptr) {
+    return FieldError(reasons::kMalformed, "the stream",
+                      std::string_view("empty"),
+                      "a header, and rows where there are some");
+  }
+  ROWHOUSE_RETURN_IF_ERROR(CheckAllRowsCame(
+      static_cast<int64_t>(rows_.size()) / row_bytes_, row_count_));
+  active_.shard()->Import(first_row_id_, row_count_, std::move(rows_),
+                          active_.call(),
+                          [this](absl::StatusOr<int64_t> row_count) {
+                            if (row_count.ok()) {
+                              response_.set_row_count(*row_count);
+                            }
+                            End(row_count.status());
+                          });
+  return absl::OkStatus();
+}
+
+void ImportCall::End(absl::Status status) {
+  Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,220 @@
+#include "server/service/pull_call.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/dtype.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status.h"
+#include "proto/wire/status_macros.h"
+#include "server/service/convert.h"
+#include "server/service/field_error.h"
+#include "server/service/limits.h"
+
+namespace rowhouse::server {
+namespace {
+
+namespace reasons = wire::reasons;
+
+int64_t RowBytes(const ShardSpec& spec) {
+  return spec.dim * kernels::SizeOf(spec.row_dtype);
+}
+
+absl::Status CheckRowCount(int64_t row_count, const ShardSpec& spec) {
+  const int64_t limit =
+      std::min(kMaxPullRowCount, spec.max_pull_bytes / RowBytes(spec));
+  if (row_count <= limit) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, reasons::kPullTooLarge,
+      absl::StrCat("row_ids has ", row_count, " ids; there may be ", limit,
+                   " in one call, with at most ", spec.max_pull_bytes,
+                   " bytes of rows: split it"),
+      {{"found", absl::StrCat(row_count)}, {"limit", absl::StrCat(limit)}});
+}
+
+absl::Status CheckHandle(const v1::PullRowsRequest& request) {
+  if (request.handle() < 0) {
+    return FieldError(reasons::kBadHandle, "handle", request.handle(),
+                      "above 0, or not set");
+  }
+  if (request.handle() > 0 && !request.row_ids().empty()) {
+    return FieldError(reasons::kBadHandle, "handle", request.handle(),
+                      "not set together with row_ids");
+  }
+  if ((request.handle() > 0 || request.return_handle()) &&
+      !request.has_trainer()) {
+    return MissingError("trainer");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEvents(const v1::PullRowsRequest& request) {
+  if (request.has_min_event() && request.has_exact_event()) {
+    return FieldError(reasons::kBadEvent, "min_event", request.min_event(),
+                      "not set together with exact_event");
+  }
+  if (request.has_min_event()) {
+    return CheckEvent("min_event", request.min_event(), 0);
+  }
+  if (request.has_exact_event()) {
+    return CheckEvent("exact_event", request.exact_event(), 0);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PullRequest> ToPullRequest(const v1::PullRowsRequest& request,
+                                          const Shard& shard) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckHandle(request));
+  ROWHOUSE_RETURN_IF_ERROR(CheckEvents(request));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRowCount(request.row_ids_size(), shard.spec()));
+  PullRequest result;
+  if (request.has_trainer()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(result.trainer, TrainerOf(request));
+  }
+  ROWHOUSE_ASSIGN_OR_RETURN(result.slots,
+                            shard.ResolveRowIds(SpanOf(request.row_ids())));
+  if (request.handle() > 0) result.handle = request.handle();
+  if (request.has_min_event()) result.min_event = request.min_event();
+  if (request.has_exact_event()) result.exact_event = request.exact_event();
+  result.return_handle = request.return_handle();
+  result.training = request.training();
+  return result;
+}
+
+}  // namespace
+
+void PullCall::Start(const TableRegistry& tables,
+                     const v1::PullRowsRequest& request) {
+  absl::Status status = active_.admission();
+  if (status.ok()) status = Open(tables, request);
+  if (!status.ok()) Finish(wire::ToGrpc(status));
+}
+
+absl::Status PullCall::Open(const TableRegistry& tables,
+                            const v1::PullRowsRequest& request) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<Shard> shard,
+                            tables.FindShard(request.table()));
+  ROWHOUSE_ASSIGN_OR_RETURN(PullRequest pull_request,
+                            ToPullRequest(request, *shard));
+  row_bytes_ = RowBytes(shard->spec());
+  active_.Attach(shard);
+  active_.BeginWait();
+  shard->OpenPull(std::move(pull_request), active_.call(),
+                  [this](absl::StatusOr<std::unique_ptr<Pull>> pull) {
+                    OnOpened(std::move(pull));
+                  });
+  return absl::OkStatus();
+}
+
+void PullCall::OnOpened(absl::StatusOr<std::unique_ptr<Pull>> pull) {
+  active_.EndWait();
+  if (!pull.ok()) {
+    return Finish(wire::ToGrpc(active_.Outcome(pull.status())));
+  }
+  pull_ = *std::move(pull);
+  row_count_ = pull_->row_count();
+  rows_per_chunk_ = std::max(int64_t{1}, kMaxPayloadBytes / row_bytes_);
+  // At least one: the first message tells the event, also when it has no rows.
+  chunk_count_ = std::max(int64_t{1},
+                          (row_count_ + rows_per_chunk_ - 1) / rows_per_chunk_);
+  Advance(Cause::kOpened, absl::OkStatus());
+}
+
+void PullCall::OnWriteDone(bool ok) {
+  Advance(Cause::kWritten,
+          ok ? absl::OkStatus() : absl::CancelledError("the caller has gone"));
+}
+
+// A write and a read may each complete on another thread before they return
+// here, and the call may then end: so the write goes first, while the read that
+// is marked as begun keeps the call, and nothing is touched after the last one.
+void PullCall::Advance(Cause cause, absl::Status status) {
+  Step step;
+  {
+    MutexLock lock(mutex_);
+    if (cause == Cause::kRead) {
+      reading_ = false;
+      ++read_count_;
+    } else if (cause == Cause::kWritten) {
+      writing_ = false;
+      ++write_count_;
+    }
+    if (status_.ok()) status_ = std::move(status);
+    step = NextStep();
+  }
+  if (step.finish) return End();
+  if (step.write_chunk.has_value()) Write(*step.write_chunk);
+  if (step.read_chunk.has_value()) Read(*step.read_chunk);
+}
+
+PullCall::Step PullCall::NextStep() {
+  if (active_.call()->cancelled && status_.ok()) {
+    status_ = absl::CancelledError("the caller has gone");
+  }
+  Step step;
+  if (!status_.ok()) {
+    step.finish = !reading_ && !writing_;
+    return step;
+  }
+  if (!writing_ && write_count_ < read_count_) {
+    step.write_chunk = write_count_;
+    writing_ = true;
+  }
+  // A message is free again once its chunk is written.
+  if (!reading_ && read_count_ < chunk_count_ &&
+      read_count_ - write_count_ < 2) {
+    step.read_chunk = read_count_;
+    reading_ = true;
+  }
+  return step;
+}
+
+void PullCall::Write(int64_t chunk) {
+  const v1::PullRowsResponse* const message = &messages_[chunk % 2];
+  if (chunk < chunk_count_ - 1) return StartWrite(message);
+  // The place is free before the caller hears of the end.
+  pull_.reset();
+  StartWriteAndFinish(message, grpc::WriteOptions(), grpc::Status::OK);
+}
+
+void PullCall::Read(int64_t chunk) {
+  v1::PullRowsResponse& message = messages_[chunk % 2];
+  const int64_t first_row = RowsBefore(chunk);
+  const int64_t row_count = RowsBefore(chunk + 1) - first_row;
+  // Held here: this call may end, and let go of both, before `Read` returns.
+  const std::shared_ptr<Shard> shard = active_.shard();
+  const std::shared_ptr<Pull> pull = pull_;
+  message.set_event(pull->event());
+  message.set_handle(chunk == 0 ? pull->handle() : 0);
+  message.set_row_count(chunk == 0 ? row_count_ : 0);
+  message.set_dtype(ToProto(shard->spec().row_dtype));
+  message.set_first_row(first_row);
+  std::string& rows = *message.mutable_rows();
+  rows.resize(static_cast<size_t>(row_count * row_bytes_));
+  if (row_count == 0) return Advance(Cause::kRead, absl::OkStatus());
+  pull->Read(row_count, rows.data(), [this](absl::Status status) {
+    Advance(Cause::kRead, std::move(status));
+  });
+}
+
+void PullCall::End() {
+  pull_.reset();
+  absl::Status status;
+  {
+    MutexLock lock(mutex_);
+    status = std::move(status_);
+  }
+  Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
+}
+
+int64_t PullCall::RowsBefore(int64_t chunk) const {
+  return std::min(row_count_, chunk * rows_per_chunk_);
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,125 @@
+#include "server/service/push_call.h"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/dtype.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status.h"
+#include "proto/wire/status_macros.h"
+#include "server/service/convert.h"
+#include "server/service/field_error.h"
+#include "server/service/payload.h"
+
+namespace rowhouse::server {
+namespace {
+
+namespace reasons = wire::reasons;
+
+}  // namespace
+
+void PushCall::Start() {
+  absl::Status status = active_.admission();
+  if (!status.ok()) return End(std::move(status));
+  StartRead(&message_);
+}
+
+// A message that cannot be used ends the call at once: no read is under way
+// then, and the caller's later messages are dropped by gRPC.
+void PushCall::OnReadDone(bool ok) {
+  absl::Status status = ok ? OnMessage() : OnEnd();
+  if (!status.ok()) End(std::move(status));
+}
+
+absl::Status PushCall::OnMessage() {
+  if (header_ == nullptr) return Begin();
+  if (message_.has_header()) {
+    return FieldError(reasons::kMalformed, "header",
+                      std::string_view("set in a later message"),
+                      "set in the first one only");
+  }
+  if (!first_landed_) ROWHOUSE_RETURN_IF_ERROR(Land(first_message_));
+  ROWHOUSE_RETURN_IF_ERROR(Land(message_));
+  StartRead(&message_);
+  return absl::OkStatus();
+}
+
+absl::Status PushCall::Begin() {
+  if (!message_.has_header()) return MissingError("header");
+  const v1::PushGradientsHeader& header = message_.header();
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<Shard> shard,
+                            tables_.FindShard(header.table()));
+  absl::StatusOr<PushHeader> checked = CheckPushHeader(header, shard->spec());
+  if (!checked.ok()) return checked.status();
+  header_ = std::make_unique<PushHeader>(*std::move(checked));
+  row_bytes_ =
+      shard->spec().dim * kernels::SizeOf(shard->spec().gradient_dtype);
+  row_count_ = header.row_count();
+  by_handles_ = !header.handles().empty();
+  first_message_.Swap(&message_);
+  active_.Attach(shard);
+  shard->BeginPart(
+      std::move(header_->part), active_.call(),
+      [this](absl::StatusOr<std::unique_ptr<PartLanding>> landing) {
+        if (!landing.ok()) return End(landing.status());
+        landing_ = *std::move(landing);
+        StartRead(&message_);
+      });
+  return absl::OkStatus();
+}
+
+absl::Status PushCall::Land(const v1::PushGradientsRequest& message) {
+  first_landed_ = true;
+  ROWHOUSE_ASSIGN_OR_RETURN(const int64_t row_count,
+                            PayloadRowCount(message.rows(), row_bytes_,
+                                            {.first_row = message.first_row(),
+                                             .rows_before = landed_row_count_,
+                                             .rows_of_call = row_count_}));
+  const int64_t wanted_id_count = by_handles_ ? 0 : row_count;
+  if (message.row_ids_size() != wanted_id_count) {
+    return FieldError(reasons::kBadCount, "the count of row_ids",
+                      int64_t{message.row_ids_size()},
+                      absl::StrCat(wanted_id_count,
+                                   by_handles_ ? ", the header having handles"
+                                               : ", the rows of the message"));
+  }
+  ROWHOUSE_RETURN_IF_ERROR(landing_->Append(
+      message.first_row(), SpanOf(message.row_ids()), message.rows()));
+  landed_row_count_ += row_count;
+  return absl::OkStatus();
+}
+
+absl::Status PushCall::OnEnd() {
+  if (active_.call()->cancelled) {
+    return absl::CancelledError("the caller has gone");
+  }
+  if (header_ == nullptr) {
+    return FieldError(reasons::kMalformed, "the stream",
+                      std::string_view("empty"),
+                      "a header, and rows where there are some");
+  }
+  if (!first_landed_) ROWHOUSE_RETURN_IF_ERROR(Land(first_message_));
+  ROWHOUSE_RETURN_IF_ERROR(CheckAllRowsCame(landed_row_count_, row_count_));
+  active_.shard()->FinishPart(std::move(landing_), header_->seal_part_count,
+                              std::move(header_->commit), active_.call(),
+                              [this](absl::StatusOr<PartReceipt> receipt) {
+                                if (receipt.ok()) {
+                                  response_.set_event(receipt->event);
+                                  response_.set_row_count(receipt->row_count);
+                                  response_.set_duplicate(receipt->duplicate);
+                                }
+                                End(receipt.status());
+                              });
+  return absl::OkStatus();
+}
+
+void PushCall::End(absl::Status status) {
+  landing_.reset();  // Its place is free before the caller hears of the end.
+  Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
+}
+
+}  // namespace rowhouse::server
