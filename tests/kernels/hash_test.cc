@@ -1,5 +1,7 @@
 #include "kernels/hash.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <vector>
 
