@@ -80,11 +80,8 @@ struct HeadKept {
   }
 };
 
-/// Merges what two sets of rows say of one token. A maximum of -inf stands for
-/// no rows, or logits that are all -inf: its sum is 0.
-///
-/// `max = larger of both; sum = a.sum*e^(a.max - max) + b.sum*e^(b.max - max)`,
-/// each operation one fp32 rounding.
+/// What a set of rows says of one token. A maximum of -inf stands for no rows,
+/// or for logits that are all -inf: its sum is 0.
 struct HeadPair {
   float max = -std::numeric_limits<float>::infinity();
   float sum = 0.0F;
@@ -93,6 +90,10 @@ struct HeadPair {
   constexpr float Shift() const {
     return max == -std::numeric_limits<float>::infinity() ? 0.0F : max;
   }
+
+  /// `max = larger of both;
+  /// sum = sum*e^(max of this - max) + b.sum*e^(b.max - max)`, each operation
+  /// one fp32 rounding.
   constexpr HeadPair MergedWith(const HeadPair& b) const {
     HeadPair merged;
     merged.max = max > b.max ? max : b.max;

@@ -1,5 +1,6 @@
 #include "kernels/cpu/dense.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <vector>
