@@ -1,0 +1,42 @@
+#ifndef ROWHOUSE_TESTS_REFERENCE_LINEAR_CROSS_ENTROPY_H_
+#define ROWHOUSE_TESTS_REFERENCE_LINEAR_CROSS_ENTROPY_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace rowhouse::reference {
+
+/// A linear cross entropy over the whole vocabulary.
+struct CrossEntropyInputs {
+  int64_t token_count = 0;
+  int64_t row_count = 0;
+  int64_t dim = 0;
+  std::vector<float> hidden;
+  std::vector<float> weights;
+  std::vector<float> bias;       // Empty: none.
+  std::vector<int64_t> targets;  // Negative: ignored.
+  std::vector<float> upstream;
+};
+
+/// Results in fp64, and beside each gradient two sums that bound the error of
+/// arithmetic with fewer bits: of the absolute values of its terms, and of the
+/// factors that the logit gradient meets.
+struct CrossEntropyResult {
+  std::vector<double> loss;
+  std::vector<double> largest_logit_terms;  // Per token: max of sum |h||w|+|b|.
+  std::vector<double> hidden_gradient;
+  std::vector<double> hidden_gradient_terms;
+  std::vector<double> hidden_gradient_factors;
+  std::vector<double> weight_gradient;
+  std::vector<double> weight_gradient_terms;
+  std::vector<double> weight_gradient_factors;
+  std::vector<double> bias_gradient;
+  std::vector<double> bias_gradient_terms;
+};
+
+/// The oracle of the head's tests, straight from the definition.
+CrossEntropyResult LinearCrossEntropy(const CrossEntropyInputs& inputs);
+
+}  // namespace rowhouse::reference
+
+#endif  // ROWHOUSE_TESTS_REFERENCE_LINEAR_CROSS_ENTROPY_H_
