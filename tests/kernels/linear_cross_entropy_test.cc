@@ -1,0 +1,143 @@
+#include "kernels/linear_cross_entropy.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "kernels/exp.h"
+
+namespace rowhouse::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+static_assert(Exp(0.0F) == 1.0F);
+static_assert(Exp(-0.0F) == 1.0F);
+static_assert(ComputeType(DType::kBf16, DType::kBf16) == DType::kBf16);
+static_assert(ComputeType(DType::kFp16, DType::kBf16) == DType::kFp32);
+
+// In units of the last place of the result's binade.
+double ErrorOfExp(float x) {
+  const double want = std::exp(static_cast<double>(x));
+  int exponent = 0;
+  std::frexp(want, &exponent);
+  const double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return std::abs(static_cast<double>(Exp(x)) - want) / unit;
+}
+
+TEST(ExpTest, IsWithinOneUnitInTheLastPlace) {
+  double worst = 0;
+  // Every 1009th number of both signs up to the ends of the range.
+  for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(104.0F);
+       bits += 1009) {
+    const auto x = std::bit_cast<float>(bits);
+    worst = std::max(worst, ErrorOfExp(-x));
+    if (x <= 88.72F) worst = std::max(worst, ErrorOfExp(x));
+  }
+  EXPECT_LE(worst, 1.0);
+  EXPECT_GT(worst, 0.5);  // The measure measures something.
+}
+
+TEST(ExpTest, IsZeroFarBelowZero) {
+  EXPECT_EQ(Exp(-kInfinity), 0.0F);
+  EXPECT_EQ(Exp(-1e30F), 0.0F);
+  EXPECT_EQ(Exp(-104.1F), 0.0F);
+}
+
+TEST(ExpTest, GivesSubnormalNumbers) {
+  EXPECT_EQ(Exp(-103.5F), 0x1p-149F);
+  EXPECT_NEAR(Exp(-90.0F) / 8.194e-40F, 1.0F, 1e-4F);
+}
+
+TEST(ExpTest, OverflowsToInfinityAndKeepsNan) {
+  EXPECT_EQ(Exp(89.0F), kInfinity);
+  EXPECT_EQ(Exp(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(Exp(std::nanf(""))));
+}
+
+// Statistics of slices, one token each.
+struct Slices {
+  std::vector<float> max;
+  std::vector<float> sum;
+  std::vector<float> target;
+
+  struct Merged {
+    float max, sum, target;
+  };
+  Merged Merge() {
+    std::vector<HeadStatistics> views;
+    for (size_t s = 0; s < max.size(); ++s) {
+      views.push_back({&max[s], &sum[s], &target[s]});
+    }
+    Merged merged{};
+    MergeHeadStatistics(views, 1, {&merged.max, &merged.sum, &merged.target});
+    return merged;
+  }
+};
+
+TEST(MergeHeadStatisticsTest, ScalesEachSumToTheLargestLogit) {
+  // Logits 0, 0 | ln 4 | ln 2: the sum is 4 * (0.25 + 0.25 + 1 + 0.5) = 8.
+  const float ln2 = std::log(2.0F);
+  Slices slices = {{0.0F, 2 * ln2, ln2}, {2.0F, 1.0F, 1.0F}, {0.0F, 0.0F, ln2}};
+  const Slices::Merged merged = slices.Merge();
+  EXPECT_EQ(merged.max, 2 * ln2);
+  EXPECT_NEAR(merged.sum, 2.0F, 1e-6F);
+  EXPECT_EQ(merged.target, ln2);
+  EXPECT_NEAR(HeadLoss(merged.max, merged.sum, merged.target), std::log(4.0F),
+              1e-6F);
+}
+
+TEST(MergeHeadStatisticsTest, ASliceWithoutRowsAddsNothing) {
+  Slices slices = {
+      {-kInfinity, 3.0F, -kInfinity}, {0.0F, 1.5F, 0.0F}, {0.0F, 2.0F, 0.0F}};
+  const Slices::Merged merged = slices.Merge();
+  EXPECT_EQ(merged.max, 3.0F);
+  EXPECT_EQ(merged.sum, 1.5F);
+  EXPECT_EQ(merged.target, 2.0F);
+}
+
+TEST(MergeHeadStatisticsTest, NoSliceWithRowsGivesNoSum) {
+  Slices slices = {{-kInfinity, -kInfinity}, {0.0F, 0.0F}, {0.0F, 0.0F}};
+  const Slices::Merged merged = slices.Merge();
+  EXPECT_EQ(merged.max, -kInfinity);
+  EXPECT_EQ(merged.sum, 0.0F);
+}
+
+TEST(MergeHeadStatisticsTest, ANanSumStays) {
+  Slices slices = {{1.0F, 2.0F}, {std::nanf(""), 1.0F}, {0.0F, 0.0F}};
+  EXPECT_TRUE(std::isnan(slices.Merge().sum));
+}
+
+TEST(MergeHeadStatisticsTest, SumsInSliceOrder) {
+  // From the left 2^24 + 1 + 1 stays 2^24; from the right it is 2^24 + 2.
+  Slices left = {{0, 0, 0}, {0x1p24F, 1.0F, 1.0F}, {0, 0, 0}};
+  Slices right = {{0, 0, 0}, {1.0F, 1.0F, 0x1p24F}, {0, 0, 0}};
+  EXPECT_EQ(left.Merge().sum, 0x1p24F);
+  EXPECT_EQ(right.Merge().sum, 0x1p24F + 2);
+}
+
+TEST(HeadLossTest, KeepsTheSmallSumUnderALargeOffset) {
+  // Folded into one log-sum-exp, log 2 would be lost beside 1e8.
+  EXPECT_EQ(HeadLoss(1e8F, 2.0F, 1e8F), std::log(2.0F));
+}
+
+TEST(HeadKeptTest, HoldsRowsAndThenColumnSums) {
+  HeadSlice slice;
+  slice.row_count = 10;
+  slice.dim = 4;
+  // 7 tokens x 10 rows of bf16: 140 bytes.
+  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kBf16, {3, 5}).size_bytes, 256);
+  // Mixed types: fp32, 280 bytes.
+  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kFp16, {3, 5}).size_bytes, 512);
+  const float bias = 0;
+  slice.bias = &bias;
+  // Three token blocks of 10 sums.
+  const HeadKept kept = HeadKept::Of(slice, 7, DType::kBf16, {3, 5});
+  EXPECT_EQ(kept.column_sums_offset, 256);
+  EXPECT_EQ(kept.size_bytes, 256 + 3 * 10 * 4);
+}
+
+}  // namespace
+}  // namespace rowhouse::kernels
