@@ -32,6 +32,7 @@ struct Tensor {
   template <typename T>
   std::vector<T> As() const {
     std::vector<T> elements(bytes.size() / sizeof(T));
+    if (elements.empty()) return elements;  // memcpy takes no null pointer.
     std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
     return elements;
   }
