@@ -30,7 +30,7 @@ absl::Status BadScalar(std::string_view field, double value,
                        std::string_view wanted) {
   const absl::string_view name(field.data(), field.size());
   return wire::Error(
-      absl::StatusCode::kInvalidArgument, "BAD_SCALARS",
+      absl::StatusCode::kInvalidArgument, "BAD_SCALAR",
       absl::StrCat(name, " is ", value, "; it must be ",
                    absl::string_view(wanted.data(), wanted.size())),
       {{"field", std::string(field)}, {"value", absl::StrCat(value)}});

@@ -16,7 +16,7 @@ bool SameCommit(const EventCommit& a, const EventCommit& b);
 /// all that is computed from them finite in fp32. `divisor` is W.
 ///
 /// Errors:
-///   kInvalidArgument  BAD_SCALARS: names the field, its value, what is wanted.
+///   kInvalidArgument  BAD_SCALAR: names the field, its value, what is wanted.
 absl::Status CheckScalars(const kernels::RowAdamScalars& scalars,
                           int64_t divisor);
 

@@ -95,7 +95,7 @@ class Events {
   /// session whose rank will have sealed by then.
   ///
   /// Errors:
-  ///   kInvalidArgument     BAD_EVENT, BAD_SHAPE, BAD_SCALARS.
+  ///   kInvalidArgument     BAD_EVENT, BAD_COMMIT, BAD_SCALAR.
   ///   kFailedPrecondition  EVENT_AHEAD, NOT_SEALED, SESSIONS_DIFFER.
   ///   kAlreadyExists       COMMIT_DIFFERS.
   absl::StatusOr<bool> CheckCommit(

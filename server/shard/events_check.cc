@@ -144,8 +144,13 @@ absl::StatusOr<bool> Events::CheckCommit(
   const int32_t trainer_count = trainer_counts_.At(event);
   const auto session_count = static_cast<int64_t>(commit.sessions.size());
   if (session_count != trainer_count) {
-    return BadShapeError("sessions of the commit", session_count,
-                         trainer_count);
+    return wire::Error(
+        absl::StatusCode::kInvalidArgument, "BAD_COMMIT",
+        absl::StrCat("the commit names ", session_count,
+                     " sessions; event ", event, " has ", trainer_count,
+                     " trainers"),
+        {{"found", absl::StrCat(session_count)},
+         {"wanted", absl::StrCat(trainer_count)}});
   }
   if (!commit.skip) {
     ROWHOUSE_RETURN_IF_ERROR(
