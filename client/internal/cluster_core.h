@@ -1,0 +1,77 @@
+#ifndef ROWHOUSE_CLIENT_INTERNAL_CLUSTER_CORE_H_
+#define ROWHOUSE_CLIENT_INTERNAL_CLUSTER_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/internal/cancellation.h"
+#include "client/internal/clock.h"
+#include "client/internal/retry.h"
+#include "client/internal/shard_channel.h"
+#include "client/internal/worker_pool.h"
+#include "rowhouse/cluster.h"
+
+namespace rowhouse::client::internal {
+
+/// `status`, its message led by the server it came from; keeps the details.
+absl::Status AtAddress(const absl::Status& status, std::string_view address);
+
+/// The channels to all servers, and what calls on them need. Never destroyed on
+/// a thread of its own pool.
+///
+/// Thread-safe.
+class ClusterCore {
+ public:
+  ClusterCore(std::vector<std::unique_ptr<ShardChannel>> channels,
+              std::unique_ptr<Clock> clock, const RetryOptions& retry)
+      : channels_(std::move(channels)),
+        clock_(std::move(clock)),
+        retry_(retry) {}
+
+  /// Asks every server who it is.
+  ///
+  /// Errors: those of `Cluster::Connect`.
+  absl::Status CheckServers(std::string_view cluster_id,
+                            const CallContext& context);
+
+  int32_t server_count() const {
+    return static_cast<int32_t>(channels_.size());
+  }
+  ShardChannel& channel(int32_t server) const { return *channels_[server]; }
+  Clock& clock() const { return *clock_; }
+  const RetryOptions& retry() const { return retry_; }
+  WorkerPool& pool() { return pool_; }
+  const std::vector<ServerInfo>& servers() const { return servers_; }
+
+  CallContext Context(absl::Duration timeout,
+                      Cancellation* cancellation = nullptr) const {
+    return {clock_->Now() + timeout, cancellation};
+  }
+
+  /// Repeats `call` on one server while that makes sense.
+  absl::Status CallServer(
+      int32_t server, const CallContext& context,
+      absl::FunctionRef<absl::Status(ShardChannel&)> call) const;
+
+  /// The same on servers 0 .. count - 1, all at once.
+  absl::Status CallServers(
+      int32_t count, const CallContext& context,
+      absl::FunctionRef<absl::Status(int32_t, ShardChannel&)> call);
+
+ private:
+  std::vector<std::unique_ptr<ShardChannel>> channels_;
+  std::unique_ptr<Clock> clock_;
+  RetryOptions retry_;
+  std::vector<ServerInfo> servers_;
+  WorkerPool pool_;  // Last: its threads use the rest.
+};
+
+}  // namespace rowhouse::client::internal
+
+#endif  // ROWHOUSE_CLIENT_INTERNAL_CLUSTER_CORE_H_

@@ -1,0 +1,77 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/internal/cluster_core.h"
+#include "client/internal/grpc_shard_channel.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "proto/wire/status_macros.h"
+#include "rowhouse/cluster.h"
+
+namespace rowhouse::client {
+namespace {
+
+constexpr int kConnections = 2;  // A server; one connection fills one core.
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+grpc::ChannelArguments MakeArguments(const ClusterOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                   Milliseconds(options.keepalive));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // The library backs off itself; a server that is back is found soon.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  // Repeats are the library's: it knows what a repeat means.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  if (options.tls.has_value() && !options.tls->server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls->server_name);
+  }
+  return arguments;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> MakeCredentials(
+    const ClusterOptions& options) {
+  if (!options.tls.has_value()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions ssl;
+  ssl.pem_root_certs = options.tls->root_certificates;
+  ssl.pem_cert_chain = options.tls->certificate_chain;
+  ssl.pem_private_key = options.tls->private_key;
+  return grpc::SslCredentials(ssl);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
+    const ClusterOptions& options) {
+  if (options.addresses.empty()) {
+    return absl::InvalidArgumentError("no address, wanted one a server");
+  }
+  const std::shared_ptr<grpc::ChannelCredentials> credentials =
+      MakeCredentials(options);
+  const grpc::ChannelArguments arguments = MakeArguments(options);
+  std::vector<std::unique_ptr<internal::ShardChannel>> channels;
+  for (const std::string& address : options.addresses) {
+    std::vector<std::shared_ptr<grpc::Channel>> connections;
+    for (int i = 0; i < kConnections; ++i) {
+      connections.push_back(
+          grpc::CreateCustomChannel(address, credentials, arguments));
+    }
+    channels.push_back(internal::MakeGrpcShardChannel(address, connections));
+  }
+  auto core = std::make_shared<internal::ClusterCore>(
+      std::move(channels), internal::MakeSystemClock(), options.retry);
+  ROWHOUSE_RETURN_IF_ERROR(core->CheckServers(
+      options.cluster_id, core->Context(options.connect_timeout)));
+  return std::make_unique<Cluster>(std::move(core));
+}
+
+}  // namespace rowhouse::client

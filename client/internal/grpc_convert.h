@@ -1,0 +1,37 @@
+#ifndef ROWHOUSE_CLIENT_INTERNAL_GRPC_CONVERT_H_
+#define ROWHOUSE_CLIENT_INTERNAL_GRPC_CONVERT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/internal/shard_channel.h"
+#include "google/protobuf/duration.pb.h"
+#include "rowhouse/types.h"
+#include "rowhouse/v1/event_service.pb.h"
+#include "rowhouse/v1/server_service.pb.h"
+#include "rowhouse/v1/table.pb.h"
+
+namespace rowhouse::client::internal {
+
+/// `tables/{table}`.
+std::string ResourceName(std::string_view table);
+
+v1::DataType ToProto(DType dtype);
+v1::TableSpec ToProto(const TableSpec& spec);
+v1::TrainerSession ToProto(const TrainerSession& trainer);
+v1::EventCommit ToProto(const EventCommit& commit);
+
+/// Errors:
+///   kUnimplemented  a dense table, or a type that this library does not know.
+absl::StatusOr<ShardTable> FromProto(const v1::Table& table);
+
+ServerInfo FromProto(const v1::GetServerResponse& server,
+                     const std::string& address);
+EventState FromProto(const v1::GetEventStateResponse& state);
+absl::Duration FromProto(const google::protobuf::Duration& duration);
+
+}  // namespace rowhouse::client::internal
+
+#endif  // ROWHOUSE_CLIENT_INTERNAL_GRPC_CONVERT_H_

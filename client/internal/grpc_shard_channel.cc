@@ -1,0 +1,372 @@
+#include "client/internal/grpc_shard_channel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/internal/grpc_call.h"
+#include "client/internal/grpc_convert.h"
+#include "proto/wire/status.h"
+#include "proto/wire/status_macros.h"
+#include "rowhouse/v1/event_service.grpc.pb.h"
+#include "rowhouse/v1/row_service.grpc.pb.h"
+#include "rowhouse/v1/server_service.grpc.pb.h"
+#include "rowhouse/v1/table_service.grpc.pb.h"
+
+namespace rowhouse::client::internal {
+namespace {
+
+constexpr int64_t kMessageBytes = int64_t{1} << 20;
+
+// A request about a trainer's session on a table.
+template <typename Request>
+Request ForTrainer(std::string_view table, const TrainerSession& trainer) {
+  Request request;
+  request.set_table(ResourceName(table));
+  *request.mutable_trainer() = ToProto(trainer);
+  return request;
+}
+
+class GrpcShardChannel final : public ShardChannel {
+ public:
+  GrpcShardChannel(
+      std::string address,
+      const std::vector<std::shared_ptr<grpc::Channel>>& connections)
+      : address_(std::move(address)),
+        servers_(connections.front()),
+        tables_(connections.front()),
+        events_(connections.front()) {
+    for (const std::shared_ptr<grpc::Channel>& connection : connections) {
+      rows_.push_back(std::make_unique<v1::RowService::Stub>(connection));
+    }
+  }
+
+  const std::string& address() const override { return address_; }
+
+  absl::StatusOr<ServerInfo> GetServer(const CallContext& context) override {
+    v1::GetServerResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(servers_,
+                                   &v1::ServerService::Stub::GetServer, context,
+                                   v1::GetServerRequest(), response));
+    return FromProto(response, address_);
+  }
+
+  absl::StatusOr<ShardTable> CreateTable(std::string_view table,
+                                         const TableSpec& spec,
+                                         const CallContext& context) override {
+    v1::CreateTableRequest request;
+    request.set_name(ResourceName(table));
+    *request.mutable_spec() = ToProto(spec);
+    v1::CreateTableResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_,
+                                   &v1::TableService::Stub::CreateTable,
+                                   context, request, response));
+    return FromProto(response.table());
+  }
+
+  absl::StatusOr<ShardTable> GetTable(std::string_view table,
+                                      const CallContext& context) override {
+    v1::GetTableRequest request;
+    request.set_name(ResourceName(table));
+    v1::GetTableResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_, &v1::TableService::Stub::GetTable,
+                                   context, request, response));
+    return FromProto(response.table());
+  }
+
+  absl::StatusOr<ShardTablePage> ListTables(
+      const std::string& page_token, const CallContext& context) override {
+    v1::ListTablesRequest request;
+    request.set_page_token(page_token);
+    v1::ListTablesResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_, &v1::TableService::Stub::ListTables,
+                                   context, request, response));
+    ShardTablePage page;
+    page.next_page_token = response.next_page_token();
+    for (const v1::Table& table : response.tables()) {
+      absl::StatusOr<ShardTable> shard = FromProto(table);
+      // Dense tables are none of this interface's.
+      if (absl::IsUnimplemented(shard.status())) continue;
+      ROWHOUSE_RETURN_IF_ERROR(shard.status());
+      page.tables.push_back(*std::move(shard));
+    }
+    return page;
+  }
+
+  absl::Status UpdateTable(std::string_view table, int32_t trainer_count,
+                           int64_t from_event,
+                           const CallContext& context) override {
+    v1::UpdateTableRequest request;
+    request.set_name(ResourceName(table));
+    request.set_trainer_count(trainer_count);
+    request.set_from_event(from_event);
+    v1::UpdateTableResponse response;
+    return Unary(tables_, &v1::TableService::Stub::UpdateTable, context,
+                 request, response);
+  }
+
+  absl::Status ResetTable(std::string_view table,
+                          const CallContext& context) override {
+    v1::ResetTableRequest request;
+    request.set_name(ResourceName(table));
+    v1::ResetTableResponse response;
+    return Unary(tables_, &v1::TableService::Stub::ResetTable, context, request,
+                 response);
+  }
+
+  absl::Status DeleteTable(std::string_view table,
+                           const CallContext& context) override {
+    v1::DeleteTableRequest request;
+    request.set_name(ResourceName(table));
+    v1::DeleteTableResponse response;
+    return Unary(tables_, &v1::TableService::Stub::DeleteTable, context,
+                 request, response);
+  }
+
+  absl::StatusOr<ShardDigest> DigestTable(std::string_view table,
+                                          std::optional<int64_t> exact_event,
+                                          const CallContext& context) override {
+    v1::DigestTableRequest request;
+    request.set_name(ResourceName(table));
+    if (exact_event.has_value()) request.set_exact_event(*exact_event);
+    v1::DigestTableResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_,
+                                   &v1::TableService::Stub::DigestTable,
+                                   context, request, response));
+    return ShardDigest{response.event(),
+                       static_cast<uint64_t>(response.row_sum()),
+                       static_cast<uint64_t>(response.history_sum())};
+  }
+
+  absl::Status ImportRows(std::string_view table, int64_t first_row_id,
+                          DType dtype, int64_t row_bytes,
+                          std::span<const std::byte> rows,
+                          const CallContext& context) override;
+
+  absl::StatusOr<absl::Duration> OpenSession(
+      std::string_view table, TrainerSession trainer, int64_t owner,
+      const CallContext& context) override {
+    auto request = ForTrainer<v1::OpenSessionRequest>(table, trainer);
+    request.set_owner(owner);
+    v1::OpenSessionResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
+                                   &v1::EventService::Stub::OpenSession,
+                                   context, request, response));
+    return FromProto(response.lease_duration());
+  }
+
+  absl::StatusOr<absl::Duration> KeepAlive(
+      std::string_view table, TrainerSession trainer,
+      const CallContext& context) override {
+    auto request = ForTrainer<v1::KeepAliveRequest>(table, trainer);
+    v1::KeepAliveResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(events_, &v1::EventService::Stub::KeepAlive,
+                                   context, request, response));
+    return FromProto(response.lease_duration());
+  }
+
+  absl::Status Seal(std::string_view table, TrainerSession trainer,
+                    int64_t event, int32_t part_count,
+                    const CallContext& context) override {
+    auto request = ForTrainer<v1::SealContributionRequest>(table, trainer);
+    request.set_event(event);
+    request.set_part_count(part_count);
+    v1::SealContributionResponse response;
+    return Unary(events_, &v1::EventService::Stub::SealContribution, context,
+                 request, response);
+  }
+
+  absl::Status Discard(std::string_view table, TrainerSession trainer,
+                       int64_t event, const CallContext& context) override {
+    auto request = ForTrainer<v1::DiscardContributionRequest>(table, trainer);
+    request.set_event(event);
+    v1::DiscardContributionResponse response;
+    return Unary(events_, &v1::EventService::Stub::DiscardContribution, context,
+                 request, response);
+  }
+
+  absl::StatusOr<EventState> GetEventState(
+      std::string_view table, std::optional<int64_t> wait_sealed_event,
+      std::optional<int64_t> wait_applied_event,
+      const CallContext& context) override {
+    v1::GetEventStateRequest request;
+    request.set_table(ResourceName(table));
+    if (wait_sealed_event.has_value()) {
+      request.set_wait_sealed_event(*wait_sealed_event);
+    }
+    if (wait_applied_event.has_value()) {
+      request.set_wait_applied_event(*wait_applied_event);
+    }
+    v1::GetEventStateResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
+                                   &v1::EventService::Stub::GetEventState,
+                                   context, request, response));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<ShardStatistics> GetEventStatistics(
+      std::string_view table, int64_t event,
+      const CallContext& context) override {
+    v1::GetEventStatisticsRequest request;
+    request.set_table(ResourceName(table));
+    request.set_event(event);
+    v1::GetEventStatisticsResponse response;
+    ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
+                                   &v1::EventService::Stub::GetEventStatistics,
+                                   context, request, response));
+    return ShardStatistics{{response.significand_sums().begin(),
+                            response.significand_sums().end()},
+                           response.row_count(),
+                           response.non_finite_row_count()};
+  }
+
+  absl::Status Commit(std::string_view table, TrainerSession trainer,
+                      int64_t event, const EventCommit& commit,
+                      const CallContext& context) override {
+    auto request = ForTrainer<v1::CommitEventRequest>(table, trainer);
+    request.set_event(event);
+    *request.mutable_commit() = ToProto(commit);
+    v1::CommitEventResponse response;
+    return Unary(events_, &v1::EventService::Stub::CommitEvent, context,
+                 request, response);
+  }
+
+  absl::StatusOr<PullAnswer> Pull(const PullCall& call, RowSink sink,
+                                  const CallContext& context) override;
+  absl::StatusOr<PushAnswer> Push(const PushCall& call,
+                                  const CallContext& context) override;
+
+ private:
+  // The next connection's.
+  v1::RowService::Stub& rows() {
+    return *rows_[next_.fetch_add(1, std::memory_order_relaxed) % rows_.size()];
+  }
+
+  const std::string address_;
+  v1::ServerService::Stub servers_;
+  v1::TableService::Stub tables_;
+  v1::EventService::Stub events_;
+  std::vector<std::unique_ptr<v1::RowService::Stub>> rows_;
+  std::atomic<size_t> next_ = 0;
+};
+
+absl::Status GrpcShardChannel::ImportRows(std::string_view table,
+                                          int64_t first_row_id, DType dtype,
+                                          int64_t row_bytes,
+                                          std::span<const std::byte> data,
+                                          const CallContext& context) {
+  const int64_t row_count = static_cast<int64_t>(data.size()) / row_bytes;
+  const int64_t message_rows = std::max<int64_t>(1, kMessageBytes / row_bytes);
+  GrpcCall call(context);
+  v1::ImportRowsResponse response;
+  const auto writer = rows().ImportRows(call.get(), &response);
+  v1::ImportRowsRequest message;
+  v1::ImportRowsHeader& header = *message.mutable_header();
+  header.set_table(ResourceName(table));
+  header.set_first_row_id(first_row_id);
+  header.set_row_count(row_count);
+  header.set_dtype(ToProto(dtype));
+  int64_t first = 0;
+  do {
+    const int64_t count = std::min(message_rows, row_count - first);
+    message.set_first_row(first);
+    message.set_rows(data.data() + first * row_bytes, count * row_bytes);
+    if (!writer->Write(message)) break;
+    message.clear_header();
+    first += count;
+  } while (first < row_count);
+  writer->WritesDone();
+  return wire::FromGrpc(writer->Finish());
+}
+
+absl::StatusOr<PullAnswer> GrpcShardChannel::Pull(const PullCall& pull,
+                                                  RowSink sink,
+                                                  const CallContext& context) {
+  v1::PullRowsRequest request;
+  request.set_table(ResourceName(pull.table));
+  if (pull.handle.has_value()) {
+    request.set_handle(*pull.handle);
+  } else {
+    request.mutable_row_ids()->Add(pull.row_ids.begin(), pull.row_ids.end());
+  }
+  if (pull.trainer.has_value()) {
+    *request.mutable_trainer() = ToProto(*pull.trainer);
+  }
+  if (pull.min_event.has_value()) request.set_min_event(*pull.min_event);
+  if (pull.exact_event.has_value()) request.set_exact_event(*pull.exact_event);
+  request.set_return_handle(pull.return_handle);
+  request.set_training(pull.training);
+  GrpcCall call(context);
+  const auto reader = rows().PullRows(call.get(), request);
+  v1::PullRowsResponse message;
+  PullAnswer answer;
+  absl::Status landed = absl::OkStatus();
+  for (bool first = true; reader->Read(&message); first = false) {
+    if (first) {
+      answer = {message.event(), message.handle(), message.row_count()};
+    } else if (landed.ok() && message.event() != answer.event) {
+      landed = absl::InternalError("rows of two events in one answer");
+    }
+    if (landed.ok()) landed = sink(message.first_row(), message.rows());
+    if (!landed.ok()) call.get()->TryCancel();
+  }
+  const absl::Status status = wire::FromGrpc(reader->Finish());
+  if (!landed.ok()) return landed;
+  if (!status.ok()) return status;
+  return answer;
+}
+
+absl::StatusOr<PushAnswer> GrpcShardChannel::Push(const PushCall& push,
+                                                  const CallContext& context) {
+  const RowSelection& selection = *push.selection;
+  GrpcCall call(context);
+  v1::PushGradientsResponse response;
+  const auto writer = rows().PushGradients(call.get(), &response);
+  v1::PushGradientsRequest message;
+  v1::PushGradientsHeader& header = *message.mutable_header();
+  header.set_table(ResourceName(push.table));
+  *header.mutable_trainer() = ToProto(push.trainer);
+  header.set_event(push.event);
+  header.set_part(push.part);
+  header.set_dtype(ToProto(push.dtype));
+  header.set_row_count(selection.size());
+  header.mutable_handles()->Add(push.handles.begin(), push.handles.end());
+  if (push.seal_part_count.has_value()) {
+    header.set_seal_part_count(*push.seal_part_count);
+  }
+  int64_t first = 0;
+  do {
+    const int64_t count =
+        std::min(push.message_row_count, selection.size() - first);
+    message.set_first_row(first);
+    if (push.handles.empty()) {
+      const auto ids = selection.row_ids.begin() + first;
+      message.mutable_row_ids()->Clear();
+      message.mutable_row_ids()->Add(ids, ids + count);
+    }
+    // Messages of one size keep the string, so nothing is cleared.
+    message.mutable_rows()->resize(count * push.row_bytes);
+    selection.Gather(
+        push.rows, push.row_bytes, first, count,
+        reinterpret_cast<std::byte*>(message.mutable_rows()->data()));
+    if (!writer->Write(message)) break;
+    message.clear_header();
+    first += count;
+  } while (first < selection.size());
+  writer->WritesDone();
+  ROWHOUSE_RETURN_IF_ERROR(wire::FromGrpc(writer->Finish()));
+  return PushAnswer{response.event(), response.row_count(),
+                    response.duplicate()};
+}
+
+}  // namespace
+
+std::unique_ptr<ShardChannel> MakeGrpcShardChannel(
+    std::string address,
+    const std::vector<std::shared_ptr<grpc::Channel>>& connections) {
+  return std::make_unique<GrpcShardChannel>(std::move(address), connections);
+}
+
+}  // namespace rowhouse::client::internal

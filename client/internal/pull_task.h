@@ -1,0 +1,47 @@
+#ifndef ROWHOUSE_CLIENT_INTERNAL_PULL_TASK_H_
+#define ROWHOUSE_CLIENT_INTERNAL_PULL_TASK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "client/internal/cancellation.h"
+#include "client/internal/trainer_core.h"
+#include "kernels/mutex.h"
+
+namespace rowhouse::client::internal {
+
+/// One pull on a thread of the cluster's pool. `Wait` before it is destroyed.
+///
+/// Thread-safe.
+class PullTask {
+ public:
+  explicit PullTask(std::shared_ptr<TrainerCore> trainer)
+      : trainer_(std::move(trainer)), cancellation_(trainer_->stop()) {}
+
+  /// Called once.
+  void Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
+             const PullOptions& options);
+
+  void Cancel() { cancellation_.Cancel(); }
+  bool done() const;
+  absl::StatusOr<std::shared_ptr<const PulledRows>> Wait();
+
+ private:
+  using Result = absl::StatusOr<std::shared_ptr<const PulledRows>>;
+
+  void Finish(Result result);
+
+  const std::shared_ptr<TrainerCore> trainer_;
+  Cancellation cancellation_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace rowhouse::client::internal
+
+#endif  // ROWHOUSE_CLIENT_INTERNAL_PULL_TASK_H_

@@ -1,0 +1,205 @@
+#ifndef ROWHOUSE_CLIENT_INTERNAL_SHARD_CHANNEL_H_
+#define ROWHOUSE_CLIENT_INTERNAL_SHARD_CHANNEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/internal/cancellation.h"
+#include "client/internal/row_selection.h"
+#include "rowhouse/types.h"
+
+namespace rowhouse::client::internal {
+
+/// One life of a trainer on one table.
+struct TrainerSession {
+  int32_t rank = 0;
+  int64_t session = 0;
+};
+
+/// What rank 0 says an event does; a skip without scalars.
+struct EventCommit {
+  std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
+  std::optional<RowAdamScalars> scalars = std::nullopt;
+
+  friend bool operator==(const EventCommit&, const EventCommit&) = default;
+};
+
+/// A table as one server sees it.
+struct ShardTable {
+  std::string name;  ///< Short.
+  TableSpec spec;
+  std::vector<int64_t> bounds;
+  int32_t shard_index = 0;
+  int64_t event = 0;
+  std::vector<TrainerCountChange> trainer_counts;
+  int64_t reserved_bytes = 0;
+};
+
+struct ShardTablePage {
+  std::vector<ShardTable> tables;
+  std::string next_page_token;
+};
+
+struct ShardDigest {
+  int64_t event = 0;
+  uint64_t row_sum = 0;
+  uint64_t history_sum = 0;
+};
+
+struct ContributionState {
+  int32_t rank = 0;
+  int64_t session = 0;
+  bool sealed = false;
+};
+
+struct OpenEventState {
+  int64_t event = 0;
+  int32_t trainer_count = 0;
+  bool all_sealed = false;
+  std::vector<ContributionState> contributions;  ///< By rank.
+};
+
+struct AppliedEventState {
+  int64_t event = 0;
+  EventCommit commit;
+};
+
+struct EventState {
+  int64_t event = 0;  ///< The last applied.
+  std::vector<OpenEventState> open_events;
+  std::vector<AppliedEventState> applied_events;  ///< Committed: recorded.
+  std::vector<TrainerSession> sessions;
+};
+
+/// Exact sums by biased exponent (kernels::GradientStatistics).
+struct ShardStatistics {
+  std::vector<int64_t> significand_sums;
+  int64_t row_count = 0;
+  int64_t non_finite_row_count = 0;
+};
+
+struct PullCall {
+  std::string_view table;
+  std::span<const int64_t> row_ids;
+  std::optional<int64_t> handle = std::nullopt;  ///< In place of `row_ids`.
+  std::optional<TrainerSession> trainer = std::nullopt;
+  std::optional<int64_t> min_event = std::nullopt;
+  std::optional<int64_t> exact_event = std::nullopt;
+  bool return_handle = false;
+  bool training = false;
+};
+
+struct PullAnswer {
+  int64_t event = 0;
+  int64_t handle = 0;
+  int64_t row_count = 0;
+};
+
+/// Takes whole rows of an answer, the first of them at position `first_row`; in
+/// order, on the calling thread. A fault ends the call with it.
+using RowSink =
+    absl::FunctionRef<absl::Status(int64_t first_row, std::string_view rows)>;
+
+struct PushCall {
+  std::string_view table;
+  TrainerSession trainer;
+  int64_t event = 0;
+  int32_t part = 0;
+  DType dtype = DType::kBf16;
+  /// This shard's rows of the caller's buffer; ids are sent unless `handles`
+  /// name the rows.
+  const RowSelection* selection = nullptr;
+  std::vector<int64_t> handles;
+  const std::byte* rows = nullptr;  ///< The caller's whole buffer.
+  int64_t row_bytes = 0;
+  int64_t message_row_count = 0;  ///< Rows of a message.
+  std::optional<int32_t> seal_part_count = std::nullopt;
+};
+
+struct PushAnswer {
+  int64_t event = 0;
+  int64_t row_count = 0;
+  bool duplicate = false;
+};
+
+/// One server, as the library calls it: the boundary between what is decided
+/// (split, merge, retry, commit) and how it travels. Table names are short.
+///
+/// Every call blocks until its answer, its deadline or its cancellation, is
+/// made once, and ends with the codes and reasons of `rowhouse/v1/*.proto`.
+///
+/// Thread-safe.
+class ShardChannel {
+ public:
+  virtual ~ShardChannel() = default;
+
+  virtual const std::string& address() const = 0;
+
+  virtual absl::StatusOr<ServerInfo> GetServer(const CallContext& context) = 0;
+
+  // Tables.
+  virtual absl::StatusOr<ShardTable> CreateTable(
+      std::string_view table, const TableSpec& spec,
+      const CallContext& context) = 0;
+  virtual absl::StatusOr<ShardTable> GetTable(std::string_view table,
+                                              const CallContext& context) = 0;
+  virtual absl::StatusOr<ShardTablePage> ListTables(
+      const std::string& page_token, const CallContext& context) = 0;
+  virtual absl::Status UpdateTable(std::string_view table,
+                                   int32_t trainer_count, int64_t from_event,
+                                   const CallContext& context) = 0;
+  virtual absl::Status ResetTable(std::string_view table,
+                                  const CallContext& context) = 0;
+  virtual absl::Status DeleteTable(std::string_view table,
+                                   const CallContext& context) = 0;
+  virtual absl::StatusOr<ShardDigest> DigestTable(
+      std::string_view table, std::optional<int64_t> exact_event,
+      const CallContext& context) = 0;
+  /// `rows` is whole rows of `row_bytes`, in one call.
+  virtual absl::Status ImportRows(std::string_view table, int64_t first_row_id,
+                                  DType dtype, int64_t row_bytes,
+                                  std::span<const std::byte> rows,
+                                  const CallContext& context) = 0;
+
+  // Sessions and events.
+  /// Returns the lease.
+  virtual absl::StatusOr<absl::Duration> OpenSession(
+      std::string_view table, TrainerSession trainer, int64_t owner,
+      const CallContext& context) = 0;
+  /// Returns the lease.
+  virtual absl::StatusOr<absl::Duration> KeepAlive(
+      std::string_view table, TrainerSession trainer,
+      const CallContext& context) = 0;
+  virtual absl::Status Seal(std::string_view table, TrainerSession trainer,
+                            int64_t event, int32_t part_count,
+                            const CallContext& context) = 0;
+  virtual absl::Status Discard(std::string_view table, TrainerSession trainer,
+                               int64_t event, const CallContext& context) = 0;
+  virtual absl::StatusOr<EventState> GetEventState(
+      std::string_view table, std::optional<int64_t> wait_sealed_event,
+      std::optional<int64_t> wait_applied_event,
+      const CallContext& context) = 0;
+  virtual absl::StatusOr<ShardStatistics> GetEventStatistics(
+      std::string_view table, int64_t event, const CallContext& context) = 0;
+  virtual absl::Status Commit(std::string_view table, TrainerSession trainer,
+                              int64_t event, const EventCommit& commit,
+                              const CallContext& context) = 0;
+
+  // Rows.
+  virtual absl::StatusOr<PullAnswer> Pull(const PullCall& call, RowSink sink,
+                                          const CallContext& context) = 0;
+  virtual absl::StatusOr<PushAnswer> Push(const PushCall& call,
+                                          const CallContext& context) = 0;
+};
+
+}  // namespace rowhouse::client::internal
+
+#endif  // ROWHOUSE_CLIENT_INTERNAL_SHARD_CHANNEL_H_

@@ -1,0 +1,199 @@
+#include "client/internal/trainer_core.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/internal/table_admin.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::client::internal {
+namespace {
+
+absl::Status CheckRank(const TableInfo& table, int32_t rank) {
+  int32_t trainer_count = table.spec.trainer_count;
+  for (const TrainerCountChange& change : table.trainer_counts) {
+    trainer_count = std::max(trainer_count, change.trainer_count);
+  }
+  if (rank >= 0 && rank < trainer_count) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadRank,
+      absl::StrCat("rank ", rank, ", wanted one in [0, ", trainer_count, ")"),
+      {{"rank", std::to_string(rank)},
+       {"trainer_count", std::to_string(trainer_count)}});
+}
+
+absl::Status NotRank0(int32_t rank) {
+  return wire::Error(
+      absl::StatusCode::kFailedPrecondition, wire::reasons::kNotRank0,
+      absl::StrCat("a commit of rank ", rank, ", wanted one of rank 0"),
+      {{"rank", std::to_string(rank)}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<TrainerCore>> TrainerCore::Join(
+    std::shared_ptr<ClusterCore> cluster, std::string_view table, int32_t rank,
+    absl::Duration timeout) {
+  const CallContext context = cluster->Context(timeout);
+  ROWHOUSE_ASSIGN_OR_RETURN(TableInfo info,
+                            ReadTable(*cluster, table, context));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRank(info, rank));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<Router> router,
+                            Router::Make(std::move(cluster), std::move(info)));
+  ROWHOUSE_ASSIGN_OR_RETURN(const OpenedSession session,
+                            OpenSessionEverywhere(*router, rank, context));
+  if (rank == 0) {
+    ROWHOUSE_RETURN_IF_ERROR(RepeatCommit(*router, session.trainer, context));
+  }
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const Inheritance inheritance,
+      SettleContributions(*router, session.trainer, context));
+  return std::make_shared<TrainerCore>(std::move(router), session, inheritance);
+}
+
+TrainerCore::TrainerCore(std::unique_ptr<Router> router,
+                         const OpenedSession& session,
+                         const Inheritance& inheritance)
+    : router_(std::move(router)),
+      session_(session),
+      gate_(router_->shard_count()),
+      contributions_(inheritance) {
+  if (session.trainer.rank == 0) {
+    committer_ = std::make_unique<Committer>(*router_, session.trainer,
+                                             inheritance.committed_event + 1);
+  }
+  keep_alive_ = std::make_unique<KeepAlive>(*router_, session);
+}
+
+void TrainerCore::Shutdown() {
+  stop_.Cancel();
+  keep_alive_.reset();
+  committer_.reset();
+}
+
+int64_t TrainerCore::next_commit() const {
+  return committer_ == nullptr ? next_event() : committer_->next_event();
+}
+
+absl::Status TrainerCore::CheckSize(size_t found, int64_t row_count,
+                                    int64_t row_bytes) const {
+  const auto wanted = static_cast<size_t>(row_count * row_bytes);
+  if (found == wanted) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadShape,
+      absl::StrCat("a buffer of ", found, " bytes, wanted ", wanted, ": ",
+                   row_count, " rows of ", row_bytes, " bytes"),
+      {{"found_bytes", std::to_string(found)},
+       {"wanted_bytes", std::to_string(wanted)}});
+}
+
+absl::Status TrainerCore::CheckRows(const PulledRows& rows) const {
+  const auto found = static_cast<int32_t>(rows.selections.size());
+  if (found == router_->shard_count()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "rows of a table of ", found, " shards, wanted rows of ", table().name));
+}
+
+absl::StatusOr<std::shared_ptr<const PulledRows>> TrainerCore::Pull(
+    std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
+    const PullOptions& options, const CallContext& context) {
+  if (options.min_event.has_value() && options.exact_event.has_value()) {
+    return absl::InvalidArgumentError(
+        "min_event and exact_event, wanted one of them");
+  }
+  return router_->Pull(std::move(selections), row_count, out,
+                       {.trainer = session_.trainer,
+                        .min_event = options.min_event,
+                        .exact_event = options.exact_event,
+                        .training = options.training},
+                       gate_, context);
+}
+
+absl::Status TrainerCore::Repull(const PulledRows& rows,
+                                 std::span<std::byte> out,
+                                 const CallOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckSize(out.size(), rows.row_count, table().row_bytes()));
+  return router_->Repull(rows, out.data(), session_.trainer, gate_,
+                         Context(options.timeout));
+}
+
+absl::StatusOr<PushResult> TrainerCore::Push(
+    int64_t event, const PulledRows& rows, std::span<const std::byte> gradients,
+    const PushOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
+  ROWHOUSE_RETURN_IF_ERROR(CheckSize(gradients.size(), rows.row_count,
+                                     table().gradient_row_bytes()));
+  ROWHOUSE_ASSIGN_OR_RETURN(const int32_t part,
+                            contributions_.BeginPart(event, options.part));
+  RoutedPush push{.trainer = session_.trainer,
+                  .event = event,
+                  .part = part,
+                  .rows = &rows,
+                  .gradients = gradients,
+                  .seal_part_count = std::nullopt};
+  if (options.seal) push.seal_part_count = part + 1;
+  const absl::StatusOr<bool> duplicate =
+      router_->Push(push, Context(options.timeout));
+  contributions_.EndPart(event, options.part, part, duplicate.ok());
+  ROWHOUSE_RETURN_IF_ERROR(duplicate.status());
+  if (options.seal) contributions_.SetSealed(event, part + 1);
+  return PushResult{part, *duplicate};
+}
+
+absl::Status TrainerCore::Seal(int64_t event, const CallOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(CommitterStatus());
+  ROWHOUSE_ASSIGN_OR_RETURN(const int32_t part_count,
+                            contributions_.PartCount(event));
+  const CallContext context = Context(options.timeout);
+  ROWHOUSE_RETURN_IF_ERROR(
+      router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
+        return channel.Seal(table().name, session_.trainer, event, part_count,
+                            context);
+      }));
+  contributions_.SetSealed(event, part_count);
+  return absl::OkStatus();
+}
+
+absl::Status TrainerCore::Discard(int64_t event, const CallOptions& options) {
+  const CallContext context = Context(options.timeout);
+  ROWHOUSE_RETURN_IF_ERROR(
+      router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
+        return channel.Discard(table().name, session_.trainer, event, context);
+      }));
+  contributions_.Discard(event);
+  return absl::OkStatus();
+}
+
+absl::Status TrainerCore::Commit(int64_t event, CommitDecision decision) {
+  if (committer_ == nullptr) return NotRank0(session_.trainer.rank);
+  return committer_->Decide(event, std::move(decision));
+}
+
+absl::Status TrainerCore::WaitForEvent(int64_t event,
+                                       const CallOptions& options) {
+  Cancellation halted(stop_);
+  // A committer that halts ends the wait: its event is not going to come.
+  std::shared_ptr<Cancellation> committer_halted =
+      committer_ == nullptr ? std::make_shared<Cancellation>()
+                            : committer_->halted();
+  const Cancellation::Callback on_halt(*committer_halted,
+                                       [&] { halted.Cancel(); });
+  const CallContext context = cluster().Context(options.timeout, &halted);
+  const absl::Status status =
+      router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
+        return channel.GetEventState(table().name, std::nullopt, event, context)
+            .status();
+      });
+  if (absl::IsCancelled(status)) {
+    ROWHOUSE_RETURN_IF_ERROR(CommitterStatus());
+  }
+  return status;
+}
+
+}  // namespace rowhouse::client::internal

@@ -1,0 +1,17 @@
+#ifndef ROWHOUSE_TESTS_CLIENT_IN_MEMORY_CONVERT_H_
+#define ROWHOUSE_TESTS_CLIENT_IN_MEMORY_CONVERT_H_
+
+#include "client/internal/shard_channel.h"
+#include "server/shard/shard.h"
+
+namespace rowhouse::testing {
+
+/// The client library's structs as the shard's, and back.
+server::TrainerSession ToServer(
+    const client::internal::TrainerSession& trainer);
+server::EventCommit ToServer(const client::internal::EventCommit& commit);
+client::internal::EventState FromServer(const server::EventState& state);
+
+}  // namespace rowhouse::testing
+
+#endif  // ROWHOUSE_TESTS_CLIENT_IN_MEMORY_CONVERT_H_
