@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_KERNELS_CPU_MERGE_H_
 #define ROWHOUSE_KERNELS_CPU_MERGE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,6 +42,10 @@ inline const void* RowOf(const Entry& entry) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(entry.source));
 }
 
+/// Entries to fetch at a time: in batches, so that the address translations of
+/// several, each on a page of its own in a large table, may overlap.
+inline constexpr int64_t kEntriesToFetch = 32;
+
 /// Calls `visit(run)` for each run of equal slots that starts in
 /// `[begin, end)`, with all its entries, so ranges that cover a list visit each
 /// run once. `prefetch(entry)` is called some entries ahead.
@@ -51,10 +56,14 @@ void ForEachRun(const EntryList& entries, int64_t begin, int64_t end,
   while (begin < end && begin > 0 && list[begin].slot == list[begin - 1].slot) {
     ++begin;
   }
+  int64_t fetched = begin;
   for (int64_t first = begin; first < end;) {
     int64_t last = first;
     do {
-      if (last + kRowsAhead < entries.size) prefetch(list[last + kRowsAhead]);
+      if (last + kEntriesToFetch / 2 >= fetched) {
+        const int64_t until = std::min(entries.size, fetched + kEntriesToFetch);
+        for (; fetched < until; ++fetched) prefetch(list[fetched]);
+      }
       ++last;
     } while (last < entries.size && list[last].slot == list[first].slot);
     visit(std::span<const Entry>(list + first, list + last));
