@@ -54,6 +54,9 @@ class Server {
   /// `host:port`.
   std::string address() const;
 
+  /// The calls under way.
+  const ActiveCalls& calls() const { return calls_; }
+
   /// Begins the drain, if it has not begun; returns at once.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -187,8 +187,32 @@ absl::Status TableRegistry::DeleteNow(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> TableRegistry::Grow(ServedTable& table,
+                                            int32_t trainer_count) {
+  ShardSpec spec = table.shard->spec();
+  spec.trainer_count = trainer_count;
+  const int64_t bytes = Shard::ReservedBytes(spec, options_.limits);
+  MutexLock lock(mutex_);
+  const int64_t added = bytes - table.reserved_bytes;
+  if (added <= 0) return 0;
+  ROWHOUSE_RETURN_IF_ERROR(ReserveLocked(table.name, added));
+  table.reserved_bytes += added;
+  return added;
+}
+
+void TableRegistry::Shrink(ServedTable& table, int64_t bytes) {
+  MutexLock lock(mutex_);
+  table.reserved_bytes -= bytes;
+  reserved_bytes_ -= bytes;
+}
+
 absl::Status TableRegistry::Reserve(std::string_view name, int64_t bytes) {
   MutexLock lock(mutex_);
+  return ReserveLocked(name, bytes);
+}
+
+absl::Status TableRegistry::ReserveLocked(std::string_view name,
+                                          int64_t bytes) {
   const int64_t limit = options_.memory_limit_bytes;
   if (bytes > limit - reserved_bytes_) {
     return wire::Error(

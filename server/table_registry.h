@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_SERVER_TABLE_REGISTRY_H_
 #define ROWHOUSE_SERVER_TABLE_REGISTRY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,7 +26,7 @@ namespace rowhouse::server {
 struct ServedTable {
   std::string name;
   v1::TableSpec spec;  ///< Canonical (service/spec_validation.h).
-  int64_t reserved_bytes = 0;
+  std::atomic<int64_t> reserved_bytes = 0;
   std::unique_ptr<Shard> shard;
 };
 
@@ -95,6 +96,15 @@ class TableRegistry {
   void Delete(std::string name, std::shared_ptr<Call> call,
               absl::AnyInvocable<void(absl::Status)> done);
 
+  /// Reserves what `table` needs for `trainer_count` trainers beyond what it
+  /// has. Returns the bytes, to be given back when they are not used.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  MEMORY.
+  absl::StatusOr<int64_t> Grow(ServedTable& table, int32_t trainer_count)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Shrink(ServedTable& table, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
   int64_t reserved_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
   const Options& options() const { return options_; }
 
@@ -110,6 +120,8 @@ class TableRegistry {
   absl::Status DeleteNow(const std::string& name);
   absl::Status Reserve(std::string_view name, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReserveLocked(std::string_view name, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;

@@ -130,6 +130,21 @@ inline constexpr std::string_view kDraining = "DRAINING";
 /// This version does not serve this kind of table.
 inline constexpr std::string_view kTableKind = "TABLE_KIND";
 
+// From the client library, without a call.
+
+/// FAILED_PRECONDITION: a server is not the one that was configured.
+inline constexpr std::string_view kServerDiffers = "SERVER_DIFFERS";
+/// INTERNAL: shards disagree on the history of a table.
+inline constexpr std::string_view kHistoryDiffers = "HISTORY_DIFFERS";
+/// DEADLINE_EXCEEDED: events went on while shards were read.
+inline constexpr std::string_view kEventsMovedOn = "EVENTS_MOVED_ON";
+/// FAILED_PRECONDITION: a contribution is sealed while a part is under way.
+inline constexpr std::string_view kPartInFlight = "PART_IN_FLIGHT";
+/// FAILED_PRECONDITION: a step of a cycle came before the one it needs.
+inline constexpr std::string_view kOutOfOrder = "OUT_OF_ORDER";
+/// NOT_FOUND: a row was not pulled in this cycle.
+inline constexpr std::string_view kRowNotCached = "ROW_NOT_CACHED";
+
 }  // namespace rowhouse::wire::reasons
 
 #endif  // ROWHOUSE_PROTO_WIRE_REASONS_H_

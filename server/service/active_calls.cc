@@ -45,6 +45,16 @@ bool ActiveCalls::draining() const {
   return draining_;
 }
 
+int64_t ActiveCalls::active_count() const {
+  MutexLock lock(mutex_);
+  return count_;
+}
+
+int64_t ActiveCalls::waiting_count() const {
+  MutexLock lock(mutex_);
+  return static_cast<int64_t>(waiting_.size());
+}
+
 int64_t ActiveCalls::WaitUntilIdle(absl::Time deadline) {
   MutexLock lock(mutex_);
   while (count_ > 0 && absl::Now() < deadline) {

@@ -27,6 +27,10 @@ class ActiveCalls {
 
   bool draining() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// Calls under way, and those among them that wait for an event.
+  int64_t active_count() const ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t waiting_count() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// Waits until no call is under way, or until `deadline` of the system's
   /// clock. Returns the count of calls still under way.
   int64_t WaitUntilIdle(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);

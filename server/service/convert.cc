@@ -1,6 +1,5 @@
 #include "server/service/convert.h"
 
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/reasons.h"
-#include "proto/wire/status_macros.h"
 #include "server/service/field_error.h"
 
 namespace rowhouse::server {
@@ -33,35 +31,6 @@ bool IsTableId(std::string_view id) {
     if (!IsNameCharacter(c)) return false;
   }
   return true;
-}
-
-// Scalars are used in fp32: there, too, they must be finite.
-bool IsFiniteScalar(double value) {
-  return std::isfinite(static_cast<float>(value));
-}
-
-absl::Status CheckScalars(const v1::RowAdamScalars& scalars) {
-  const auto check = [](std::string_view field, double value, bool valid,
-                        std::string_view wanted) -> absl::Status {
-    if (valid) return absl::OkStatus();
-    return FieldError(reasons::kBadScalar, field, value, wanted);
-  };
-  constexpr std::string_view kFinite = "finite in fp32";
-  ROWHOUSE_RETURN_IF_ERROR(check("commit.row_adam.step_size",
-                                 scalars.step_size(),
-                                 IsFiniteScalar(scalars.step_size()), kFinite));
-  ROWHOUSE_RETURN_IF_ERROR(check("commit.row_adam.decay", scalars.decay(),
-                                 IsFiniteScalar(scalars.decay()), kFinite));
-  const double beta2 = scalars.beta2();
-  ROWHOUSE_RETURN_IF_ERROR(check("commit.row_adam.beta2", beta2,
-                                 beta2 >= 0 && static_cast<float>(beta2) < 1.0F,
-                                 "in [0, 1), in fp32 too"));
-  ROWHOUSE_RETURN_IF_ERROR(
-      check("commit.row_adam.eps", scalars.eps(),
-            scalars.eps() >= 0 && IsFiniteScalar(scalars.eps()),
-            "at least 0, and finite in fp32"));
-  return check("commit.row_adam.gradient_scale", scalars.gradient_scale(),
-               IsFiniteScalar(scalars.gradient_scale()), kFinite);
 }
 
 kernels::RowAdamScalars ToScalars(const v1::RowAdamScalars& scalars) {
@@ -158,7 +127,6 @@ absl::StatusOr<EventCommit> ToCommit(const v1::EventCommit& commit) {
   }
   switch (commit.update_case()) {
     case v1::EventCommit::kRowAdam:
-      ROWHOUSE_RETURN_IF_ERROR(CheckScalars(commit.row_adam()));
       result.scalars = ToScalars(commit.row_adam());
       return result;
     case v1::EventCommit::kSkip:

@@ -44,10 +44,10 @@ absl::Status CheckDtype(std::string_view field, v1::DataType found,
 ///   kInvalidArgument  BAD_EVENT: below `least`.
 absl::Status CheckEvent(std::string_view field, int64_t event, int64_t least);
 
-/// A sparse table's commit.
+/// A sparse table's commit. The shard checks its scalars.
 ///
 /// Errors:
-///   kInvalidArgument  MALFORMED, BAD_SESSION, BAD_COMMIT, BAD_SCALAR.
+///   kInvalidArgument  MALFORMED, BAD_SESSION, BAD_COMMIT.
 absl::StatusOr<EventCommit> ToCommit(const v1::EventCommit& commit);
 
 /// A view of `field`, valid as long as it is.

@@ -44,7 +44,7 @@ absl::Status CheckHandle(const v1::PullRowsRequest& request) {
                       "above 0, or not set");
   }
   if (request.handle() > 0 && !request.row_ids().empty()) {
-    return FieldError(reasons::kBadHandle, "handle", request.handle(),
+    return FieldError(reasons::kMalformed, "handle", request.handle(),
                       "not set together with row_ids");
   }
   if ((request.handle() > 0 || request.return_handle()) &&

@@ -19,8 +19,7 @@ struct PushHeader {
 
 /// Errors:
 ///   kInvalidArgument  MALFORMED, BAD_RANK, BAD_SESSION, BAD_EVENT, BAD_PART,
-///                     BAD_DTYPE, BAD_COUNT, BAD_HANDLE, BAD_COMMIT,
-///                     BAD_SCALAR.
+///                     BAD_DTYPE, BAD_COUNT, BAD_HANDLE, BAD_COMMIT.
 absl::StatusOr<PushHeader> CheckPushHeader(
     const v1::PushGradientsHeader& header, const ShardSpec& spec);
 

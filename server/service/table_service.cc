@@ -99,10 +99,20 @@ grpc::ServerUnaryReactor* TableService::UpdateTable(
     }
     const int64_t from_event = request->from_event();
     ROWHOUSE_RETURN_IF_ERROR(CheckEvent("from_event", from_event, 1));
-    spdlog::info("{}: {} trainers asked for from event {} on", table->name,
-                 trainer_count, from_event);
-    table->shard->SetTrainerCount(trainer_count, from_event, call.call(),
-                                  EndingWithTable(call, *table, response));
+    ROWHOUSE_ASSIGN_OR_RETURN(const int64_t added_bytes,
+                              tables_.Grow(*table, trainer_count));
+    table->shard->SetTrainerCount(
+        trainer_count, from_event, call.call(),
+        [&call, response, added_bytes, this,
+         &table = *table](absl::StatusOr<ShardInfo> info) {
+          if (info.ok()) {
+            spdlog::info("{}: trainer counts changed", table.name);
+            *response->mutable_table() = ToProto(table, *info);
+          } else {
+            tables_.Shrink(table, added_bytes);
+          }
+          call.End(info.status());
+        });
     return absl::OkStatus();
   });
 }
