@@ -1,0 +1,158 @@
+// The binary: flags, exit codes, and how it ends.
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "gtest/gtest.h"
+#include "rowhouse/v1/server_service.grpc.pb.h"
+#include "tests/integration/process.h"
+
+namespace rowhouse::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+constexpr char kListening[] = "rowhouse-server listening on ";
+
+class ServerProcessTest : public ::testing::Test {
+ protected:
+  void SetUp() override { WriteConfig(""); }
+  void TearDown() override { std::remove(config_.c_str()); }
+
+  // A configuration that is good, followed by `more`.
+  void WriteConfig(const std::string& more) {
+    if (config_.empty()) {
+      config_ = ::testing::TempDir() + "/rowhouse_server_XXXXXX";
+      const int file = mkstemp(config_.data());
+      ASSERT_GE(file, 0);
+      close(file);
+    }
+    std::ofstream(config_) << "cluster_id: 'test'\nserver_count: 2\n"
+                              "thread_count: 1\n"
+                           << more;
+  }
+
+  std::unique_ptr<Process> Run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {ROWHOUSE_SERVER_BINARY};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return std::make_unique<Process>(command);
+  }
+
+  std::unique_ptr<Process> Serve(std::vector<std::string> arguments = {}) {
+    arguments.push_back("--config=" + config_);
+    return Run(arguments);
+  }
+
+  // The address that a starting server prints.
+  static std::string AddressOf(Process& process) {
+    const std::string line = process.ReadOut();
+    EXPECT_THAT(line, StartsWith(kListening)) << process.RestOfErr();
+    return line.substr(std::min(line.size(), sizeof(kListening) - 1));
+  }
+
+  void ExpectRefusal(const std::vector<std::string>& arguments, int exit_code,
+                     const std::string& message) {
+    const std::unique_ptr<Process> process = Run(arguments);
+    EXPECT_THAT(process->RestOfErr(), HasSubstr(message));
+    EXPECT_EQ(process->RestOfOut(), "");
+    EXPECT_EQ(process->Wait(), exit_code);
+  }
+
+  std::string config_;
+};
+
+TEST_F(ServerProcessTest, ServesThenDrainsOnSigterm) {
+  const std::unique_ptr<Process> process = Serve({"--server_index", "1"});
+  const std::string address = AddressOf(*process);
+  EXPECT_THAT(address, MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
+  const auto stub = v1::ServerService::NewStub(
+      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::GetServerResponse about;
+  ASSERT_TRUE(stub->GetServer(&context, {}, &about).ok());
+  EXPECT_EQ(about.server_index(), 1);
+  EXPECT_EQ(about.server_count(), 2);
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(), 0);
+}
+
+TEST_F(ServerProcessTest, DrainsOnSigint) {
+  const std::unique_ptr<Process> process = Serve();
+  AddressOf(*process);
+  process->Signal(SIGINT);
+  EXPECT_EQ(process->Wait(), 0);
+}
+
+TEST_F(ServerProcessTest, ASecondSignalEndsItAtOnce) {
+  WriteConfig("drain_delay_duration { seconds: 3600 }\n");
+  const std::unique_ptr<Process> process = Serve();
+  AddressOf(*process);
+  process->Signal(SIGTERM);
+  std::string line;
+  do {
+    line = process->ReadErr();
+  } while (!line.empty() && line.find("draining") == std::string::npos);
+  process->Signal(SIGTERM);
+  EXPECT_EQ(process->Wait(), 1);
+}
+
+TEST_F(ServerProcessTest, APortServesOneServerOnly) {
+  const std::unique_ptr<Process> first = Serve();
+  const std::string address = AddressOf(*first);
+  ExpectRefusal({"--config=" + config_, "--listen=" + address}, 3,
+                address + " cannot be bound");
+}
+
+TEST_F(ServerProcessTest, RefusesFlagsThatItDoesNotKnow) {
+  ExpectRefusal({"--verbose"}, 2, "'--verbose' is not a flag");
+  ExpectRefusal({"--verbose=1"}, 2, "'--verbose=1' is not a flag");
+  ExpectRefusal({"config"}, 2, "'config' is not a flag");
+}
+
+TEST_F(ServerProcessTest, RefusesValuesThatDoNotParse) {
+  ExpectRefusal({"--server_index=one"}, 2,
+                "--server_index has the value 'one'");
+  ExpectRefusal({"--listen"}, 2, "--listen has no value");
+  ExpectRefusal({"--config=" + config_, "--log_level=loud"}, 2,
+                "--log_level is 'loud'");
+}
+
+TEST_F(ServerProcessTest, RefusesAConfigurationThatIsNotThereOrWrong) {
+  ExpectRefusal({}, 2, "--config is not set");
+  ExpectRefusal({"--config=/nowhere/config"}, 2, "/nowhere/config");
+  ExpectRefusal({"--config=" + config_, "--server_index=2"}, 2,
+                "server_index is 2; it must be in [0, 1]");
+  ExpectRefusal({"--config=" + config_, "--backend=tpu"}, 2,
+                "backend is 'tpu'");
+  WriteConfig("server_cuont: 1\n");
+  ExpectRefusal({"--config=" + config_}, 2, config_ + ":4:13: ");
+}
+
+TEST_F(ServerProcessTest, TellsItsVersionAndItsExitCodes) {
+  const std::unique_ptr<Process> version = Run({"--version"});
+  EXPECT_THAT(version->ReadOut(),
+              MatchesRegex("rowhouse-server [0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_EQ(version->Wait(), 0);
+  const std::unique_ptr<Process> help = Run({"--help"});
+  const std::string text = help->RestOfOut();
+  EXPECT_THAT(text, HasSubstr("Exit codes:"));
+  EXPECT_THAT(text, HasSubstr("--listen"));
+  EXPECT_EQ(help->Wait(), 0);
+}
+
+}  // namespace
+}  // namespace rowhouse::testing
