@@ -314,7 +314,7 @@ class AnyLanguageTest(unittest.TestCase):
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
         info = error_details_pb2.ErrorInfo()
         self.assertTrue(status.details[0].Unpack(info))
-        self.assertEqual((info.domain, info.reason), ("rowhouse", "NO_TABLE"))
+        self.assertEqual((info.domain, info.reason), ("rowhouse", "NO_SUCH_TABLE"))
         self.assertIn("tables/absent", status.message)
 
     def test_health_and_reflection_answer(self):
