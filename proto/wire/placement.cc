@@ -10,17 +10,17 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 
 namespace rowhouse::wire {
 namespace {
 
 absl::Status BadBounds(int64_t position, int64_t found,
                        const std::string& wanted) {
-  return Error(absl::StatusCode::kInvalidArgument, "BAD_BOUNDS",
-               absl::StrCat("bound ", position, " is ", found, "; it must be ",
-                            wanted),
-               {{"position", absl::StrCat(position)},
-                {"bound", absl::StrCat(found)}});
+  return Error(
+      absl::StatusCode::kInvalidArgument, reasons::kBadBounds,
+      absl::StrCat("bound ", position, " is ", found, "; it must be ", wanted),
+      {{"position", absl::StrCat(position)}, {"bound", absl::StrCat(found)}});
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Placement Placement::Even(int64_t row_count, int32_t shard_count) {
 absl::StatusOr<Placement> Placement::Explicit(int64_t row_count,
                                               std::span<const int64_t> bounds) {
   if (bounds.size() < 2) {
-    return Error(absl::StatusCode::kInvalidArgument, "BAD_BOUNDS",
+    return Error(absl::StatusCode::kInvalidArgument, reasons::kBadBounds,
                  absl::StrCat(bounds.size(),
                               " bounds; there must be one more than shards"),
                  {{"bound_count", absl::StrCat(bounds.size())}});

@@ -12,6 +12,7 @@
 #include "kernels/arithmetic.h"
 #include "kernels/row_table.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 
 namespace rowhouse::server {
 namespace {
@@ -30,7 +31,7 @@ absl::Status BadScalar(std::string_view field, double value,
                        std::string_view wanted) {
   const absl::string_view name(field.data(), field.size());
   return wire::Error(
-      absl::StatusCode::kInvalidArgument, "BAD_SCALAR",
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadScalar,
       absl::StrCat(name, " is ", value, "; it must be ",
                    absl::string_view(wanted.data(), wanted.size())),
       {{"field", std::string(field)}, {"value", absl::StrCat(value)}});

@@ -158,8 +158,8 @@ void Events::Reset(int32_t first_trainer_count) {
 std::vector<OpenEventState> Events::DescribeOpen() const {
   std::vector<OpenEventState> states;
   for (const auto& [event, contributions] : open_) {
-    OpenEventState state{event, trainer_counts_.At(event), AllSealed(event),
-                         {}};
+    OpenEventState state{
+        event, trainer_counts_.At(event), AllSealed(event), {}};
     for (const auto& [rank, contribution] : contributions) {
       state.contributions.push_back(StateOf(rank, contribution));
     }

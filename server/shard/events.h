@@ -85,8 +85,7 @@ class Events {
   /// Errors:
   ///   kInvalidArgument     BAD_EVENT.
   ///   kFailedPrecondition  EVENT_PAST, CONTRIBUTION_SEALED (by `trainer`).
-  absl::StatusOr<int32_t> Discard(const TrainerSession& trainer,
-                                  int64_t event);
+  absl::StatusOr<int32_t> Discard(const TrainerSession& trainer, int64_t event);
 
   /// Drops a rank's unsealed contributions; returns the events that lost one.
   std::vector<int64_t> DropUnsealed(int32_t trainer_rank);
@@ -119,8 +118,7 @@ class Events {
   std::vector<AppliedEventState> DescribeApplied() const;
 
   explicit Events(int32_t first_trainer_count, int32_t max_part_count)
-      : trainer_counts_(first_trainer_count),
-        max_part_count_(max_part_count) {}
+      : trainer_counts_(first_trainer_count), max_part_count_(max_part_count) {}
 
  private:
   using Contributions = std::map<int32_t, Contribution>;  // By rank.

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/event_commit.h"
 #include "server/shard/events.h"
@@ -19,18 +21,16 @@ namespace {
 // Row state holds event numbers as int32.
 constexpr int64_t kLastEvent = std::numeric_limits<int32_t>::max();
 
-absl::Status PartFault(absl::StatusCode code, const char* reason, int32_t part,
-                       const char* what, int32_t part_count) {
+absl::Status PartFault(absl::StatusCode code, std::string_view reason,
+                       int32_t part, const char* what, int32_t part_count) {
   return wire::Error(
-      code, reason,
-      absl::StrCat("part ", part, what, part_count, " parts"),
-      {{"part", absl::StrCat(part)},
-       {"part_count", absl::StrCat(part_count)}});
+      code, reason, absl::StrCat("part ", part, what, part_count, " parts"),
+      {{"part", absl::StrCat(part)}, {"part_count", absl::StrCat(part_count)}});
 }
 
 absl::Status NotSealedError(int64_t event, int32_t trainer_rank) {
   return wire::Error(
-      absl::StatusCode::kFailedPrecondition, "NOT_SEALED",
+      absl::StatusCode::kFailedPrecondition, wire::reasons::kNotSealed,
       absl::StrCat("rank ", trainer_rank, " has not sealed event ", event),
       {{"event", absl::StrCat(event)},
        {"trainer_rank", absl::StrCat(trainer_rank)}});
@@ -38,7 +38,7 @@ absl::Status NotSealedError(int64_t event, int32_t trainer_rank) {
 
 absl::Status CommitDiffersError(int64_t event) {
   return wire::Error(
-      absl::StatusCode::kAlreadyExists, "COMMIT_DIFFERS",
+      absl::StatusCode::kAlreadyExists, wire::reasons::kCommitDiffers,
       absl::StrCat("event ", event,
                    " was committed with other sessions or scalars"),
       {{"event", absl::StrCat(event)}});
@@ -52,7 +52,7 @@ absl::Status Events::CheckSeal(const TrainerSession& trainer, int64_t event,
   if (event < 1) return BadEventError("event", event, 1);
   if (part_count < 0 || part_count > max_part_count_) {
     return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_PART",
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadPart,
         absl::StrCat("the part count of the seal is ", part_count,
                      "; it must be in [0, ", max_part_count_, "]"),
         {{"part_count", absl::StrCat(part_count)}});
@@ -81,8 +81,7 @@ absl::Status Events::CheckSeal(const TrainerSession& trainer, int64_t event,
 }
 
 absl::Status Events::CheckSealApplied(const TrainerSession& trainer,
-                                      int64_t event,
-                                      int32_t part_count) const {
+                                      int64_t event, int32_t part_count) const {
   for (const ContributionState& sealed : FindApplied(event)->contributions) {
     if (sealed.trainer_rank != trainer.trainer_rank) continue;
     if (sealed.session == trainer.session && sealed.part_count == part_count) {
@@ -103,8 +102,9 @@ absl::Status Events::CheckPartsComplete(const Contribution* contribution,
   };
   for (int32_t part = 0; part < part_count; ++part) {
     if (!staged(part)) {
-      return PartFault(absl::StatusCode::kFailedPrecondition, "PARTS_MISSING",
-                       part, " has not arrived; the seal names ", part_count);
+      return PartFault(absl::StatusCode::kFailedPrecondition,
+                       wire::reasons::kPartsMissing, part,
+                       " has not arrived; the seal names ", part_count);
     }
   }
   int32_t last = arriving.value_or(-1);
@@ -112,7 +112,8 @@ absl::Status Events::CheckPartsComplete(const Contribution* contribution,
     last = std::max(last, contribution->parts.rbegin()->first);
   }
   if (last >= part_count) {
-    return PartFault(absl::StatusCode::kInvalidArgument, "BAD_COUNT", last,
+    return PartFault(absl::StatusCode::kInvalidArgument,
+                     wire::reasons::kBadCount, last,
                      " is staged; the seal names only ", part_count);
   }
   return absl::OkStatus();
@@ -136,7 +137,8 @@ absl::StatusOr<bool> Events::CheckCommit(
     return EventAheadError(event, applied_, applied_ + 1);
   }
   if (event > kLastEvent) {
-    return wire::Error(absl::StatusCode::kInvalidArgument, "BAD_EVENT",
+    return wire::Error(absl::StatusCode::kInvalidArgument,
+                       wire::reasons::kBadEvent,
                        absl::StrCat("event is ", event,
                                     "; a table ends with event ", kLastEvent),
                        {{"event", absl::StrCat(event)}});
@@ -145,10 +147,9 @@ absl::StatusOr<bool> Events::CheckCommit(
   const auto session_count = static_cast<int64_t>(commit.sessions.size());
   if (session_count != trainer_count) {
     return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_COMMIT",
-        absl::StrCat("the commit names ", session_count,
-                     " sessions; event ", event, " has ", trainer_count,
-                     " trainers"),
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadCommit,
+        absl::StrCat("the commit names ", session_count, " sessions; event ",
+                     event, " has ", trainer_count, " trainers"),
         {{"found", absl::StrCat(session_count)},
          {"wanted", absl::StrCat(trainer_count)}});
   }
@@ -179,7 +180,7 @@ absl::Status Events::CheckSessions(
     const int64_t session = sealed ? contribution->session : sealing->session;
     if (session == commit.sessions[i]) continue;
     return wire::Error(
-        absl::StatusCode::kFailedPrecondition, "SESSIONS_DIFFER",
+        absl::StatusCode::kFailedPrecondition, wire::reasons::kSessionsDiffer,
         absl::StrCat("the commit names session ", commit.sessions[i],
                      " of rank ", rank, "; here session ", session,
                      " sealed event ", event),

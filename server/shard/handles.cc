@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 
 namespace rowhouse::server {
 namespace {
@@ -40,8 +41,7 @@ int64_t Handles::Add(int32_t trainer_rank, SharedSlots slots) {
   Kept& kept = kept_[trainer_rank];
   while (kept.row_count > max_row_count_per_rank_ - row_count ||
          kept.entries.size() >= kMostHandlesPerRank) {
-    kept.row_count -=
-        static_cast<int64_t>(kept.entries.front().slots->size());
+    kept.row_count -= static_cast<int64_t>(kept.entries.front().slots->size());
     kept.entries.pop_front();
   }
   const int64_t handle = NextHandle();
@@ -58,12 +58,12 @@ absl::StatusOr<SharedSlots> Handles::Find(int32_t trainer_rank,
       if (entry.handle == handle) return entry.slots;
     }
   }
-  return wire::Error(
-      absl::StatusCode::kFailedPrecondition, "HANDLE_GONE",
-      absl::StrCat("handle ", handle, " is not one that rank ", trainer_rank,
-                   " holds now: send the row ids"),
-      {{"handle", absl::StrCat(handle)},
-       {"trainer_rank", absl::StrCat(trainer_rank)}});
+  return wire::Error(absl::StatusCode::kFailedPrecondition,
+                     wire::reasons::kHandleGone,
+                     absl::StrCat("handle ", handle, " is not one that rank ",
+                                  trainer_rank, " holds now: send the row ids"),
+                     {{"handle", absl::StrCat(handle)},
+                      {"trainer_rank", absl::StrCat(trainer_rank)}});
 }
 
 void Handles::Clear() { kept_.clear(); }

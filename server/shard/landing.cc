@@ -14,6 +14,7 @@
 #include "kernels/backend.h"
 #include "kernels/hash.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_errors.h"
 
@@ -24,11 +25,11 @@ namespace {
 constexpr int64_t kScratchBytes = 256 << 10;
 
 absl::Status BadOffset(int64_t found, int64_t wanted) {
-  return wire::Error(absl::StatusCode::kInvalidArgument, "BAD_OFFSET",
-                     absl::StrCat("first_row is ", found, "; ", wanted,
-                                  " rows came before, so it must be ", wanted),
-                     {{"first_row", absl::StrCat(found)},
-                      {"wanted", absl::StrCat(wanted)}});
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadOffset,
+      absl::StrCat("first_row is ", found, "; ", wanted,
+                   " rows came before, so it must be ", wanted),
+      {{"first_row", absl::StrCat(found)}, {"wanted", absl::StrCat(wanted)}});
 }
 
 }  // namespace
@@ -36,8 +37,7 @@ absl::Status BadOffset(int64_t found, int64_t wanted) {
 Landing::Landing(const LandingShard& shard, LandingPlan plan)
     : shard_(shard),
       plan_(std::move(plan)),
-      row_bytes_(shard.spec.dim * kernels::SizeOf(shard.spec.gradient_dtype)) {
-}
+      row_bytes_(shard.spec.dim * kernels::SizeOf(shard.spec.gradient_dtype)) {}
 
 absl::StatusOr<std::unique_ptr<Landing>> Landing::Create(
     const LandingShard& shard, LandingPlan plan) {
@@ -46,8 +46,8 @@ absl::StatusOr<std::unique_ptr<Landing>> Landing::Create(
   switch (landing->plan_.mode) {
     case LandingPlan::Mode::kStage: {
       ROWHOUSE_ASSIGN_OR_RETURN(
-          landing->staged_, StagedPart::Allocate(shard.backend, row_count,
-                                                 landing->row_bytes_));
+          landing->staged_,
+          StagedPart::Allocate(shard.backend, row_count, landing->row_bytes_));
       break;
     }
     case LandingPlan::Mode::kCompare: {
@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<Landing>> Landing::Create(
       const int64_t rows = std::clamp(kScratchBytes / landing->row_bytes_,
                                       int64_t{1}, row_count);
       ROWHOUSE_ASSIGN_OR_RETURN(
-          landing->scratch_, shard.backend.Allocate(rows * landing->row_bytes_));
+          landing->scratch_,
+          shard.backend.Allocate(rows * landing->row_bytes_));
       break;
     }
     case LandingPlan::Mode::kIgnore:
@@ -80,8 +81,7 @@ bool Landing::ids_known() const {
 absl::Status Landing::Complete() const {
   if (!fault_.ok()) return DeepCopy(fault_);
   if (received_ != plan_.header.row_count) {
-    return BadCountError("rows of the part", received_,
-                         plan_.header.row_count);
+    return BadCountError("rows of the part", received_, plan_.header.row_count);
   }
   return absl::OkStatus();
 }
@@ -166,15 +166,13 @@ absl::Status Landing::FindSlots(std::span<const int64_t> row_ids,
   if (plan_.mode != LandingPlan::Mode::kStage || row_count == 0) {
     return absl::OkStatus();
   }
-  return shard_.backend.Copy(
-      slots_.data(), staged_.slots() + received_,
-      row_count * static_cast<int64_t>(sizeof(int64_t)));
+  return shard_.backend.Copy(slots_.data(), staged_.slots() + received_,
+                             row_count * static_cast<int64_t>(sizeof(int64_t)));
 }
 
 absl::Status Landing::LandRows(std::string_view rows, int64_t row_count) {
   const bool stage = plan_.mode == LandingPlan::Mode::kStage;
-  const int64_t step =
-      stage ? row_count : scratch_.size_bytes() / row_bytes_;
+  const int64_t step = stage ? row_count : scratch_.size_bytes() / row_bytes_;
   for (int64_t first = 0; first < row_count; first += step) {
     const int64_t count = std::min(step, row_count - first);
     void* to = stage ? staged_.rows() + (received_ + first) * row_bytes_
@@ -195,12 +193,11 @@ absl::Status Landing::LandRows(std::string_view rows, int64_t row_count) {
 
 absl::Status Landing::NotFinite(int64_t position, int64_t column) const {
   return wire::Error(
-      absl::StatusCode::kInvalidArgument, "NOT_FINITE",
+      absl::StatusCode::kInvalidArgument, wire::reasons::kNotFinite,
       absl::StrCat("column ", column, " of the gradient row at position ",
                    position, " is not finite; ", shard_.spec.table,
                    " takes finite gradients only"),
-      {{"position", absl::StrCat(position)},
-       {"column", absl::StrCat(column)}});
+      {{"position", absl::StrCat(position)}, {"column", absl::StrCat(column)}});
 }
 
 }  // namespace rowhouse::server

@@ -94,9 +94,9 @@ class Landing final : public PartLanding {
   int64_t received_ = 0;
   kernels::ContentSum ids_;
   kernels::ContentSum rows_;
-  std::vector<int64_t> slots_;     // Of the rows in `Append`.
-  size_t handle_ = 0;              // The next row by handle: the list,
-  size_t handle_position_ = 0;     // and the place in it.
+  std::vector<int64_t> slots_;  // Of the rows in `Append`.
+  size_t handle_ = 0;           // The next row by handle: the list,
+  size_t handle_position_ = 0;  // and the place in it.
 };
 
 }  // namespace rowhouse::server

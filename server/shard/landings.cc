@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 
 namespace rowhouse::server {
 namespace {
@@ -20,7 +21,8 @@ absl::Status LandingTicket::Check() const {
   if (now == State::kLive) return absl::OkStatus();
   const bool fenced = now == State::kFenced;
   return wire::Error(
-      absl::StatusCode::kAborted, fenced ? "FENCED" : "SUPERSEDED",
+      absl::StatusCode::kAborted,
+      fenced ? wire::reasons::kFenced : wire::reasons::kSuperseded,
       absl::StrCat("part ", name.part, " of rank ", name.trainer_rank,
                    " for event ", name.event,
                    fenced ? " was of a session that has ended"

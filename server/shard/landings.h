@@ -46,8 +46,7 @@ class Landings {
   int64_t RowCount(int64_t event, int32_t trainer_rank, int32_t except) const;
 
   /// Revokes a rank's landings for an event.
-  void Revoke(int64_t event, int32_t trainer_rank,
-              LandingTicket::State reason);
+  void Revoke(int64_t event, int32_t trainer_rank, LandingTicket::State reason);
 
   /// Revokes all landings.
   void RevokeAll(LandingTicket::State reason);

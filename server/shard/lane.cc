@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "kernels/mutex.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "server/shard/shard_errors.h"
 
 namespace rowhouse::server {
@@ -29,7 +30,7 @@ absl::Status Lane::Admit(Task& task) {
   if (stopping_) return absl::UnavailableError("the shard has been closed");
   if (counted_ >= capacity_) {
     return wire::Error(
-        absl::StatusCode::kResourceExhausted, "LANE_FULL",
+        absl::StatusCode::kResourceExhausted, wire::reasons::kLaneFull,
         absl::StrCat(counted_, " calls wait in the shard's lane; at most ",
                      capacity_, " may (lane_capacity)"),
         {{"limit", "lane_capacity"}, {"value", absl::StrCat(capacity_)}},

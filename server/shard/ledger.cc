@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 
 namespace rowhouse::server {
 namespace {
@@ -40,7 +41,7 @@ absl::StatusOr<PartReceipt> Ledger::Answer(const PartName& name,
   }
   if (difference != nullptr) {
     return wire::Error(
-        absl::StatusCode::kAlreadyExists, "PART_DIFFERS",
+        absl::StatusCode::kAlreadyExists, wire::reasons::kPartDiffers,
         absl::StrCat("part ", name.part, " of rank ", name.trainer_rank,
                      " for event ", name.event, " has other ", difference,
                      " than when it was accepted, with ", known.row_count,

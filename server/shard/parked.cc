@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "server/shard/shard_errors.h"
 
 namespace rowhouse::server {
@@ -20,7 +21,7 @@ absl::Status Parked::CheckRoom() const {
   const auto count = static_cast<int64_t>(calls_.size());
   if (count < max_count_) return absl::OkStatus();
   return wire::Error(
-      absl::StatusCode::kResourceExhausted, "PARKED_READS_FULL",
+      absl::StatusCode::kResourceExhausted, wire::reasons::kParkedReadsFull,
       absl::StrCat(count, " calls wait for events; at most ", max_count_,
                    " may (max_parked_read_count)"),
       {{"limit", "max_parked_read_count"}, {"value", absl::StrCat(max_count_)}},

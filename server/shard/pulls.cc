@@ -13,27 +13,26 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/backend.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_errors.h"
 
 namespace rowhouse::server {
 
-absl::StatusOr<int64_t> Pulls::Add(
-    const std::optional<TrainerSession>& trainer, SharedSlots slots,
-    bool training) {
-  const auto count =
-      std::count_if(pulls_.begin(), pulls_.end(), [&](const auto& entry) {
-        return entry.second.trainer == trainer;
-      });
+absl::StatusOr<int64_t> Pulls::Add(const std::optional<TrainerSession>& trainer,
+                                   SharedSlots slots, bool training) {
+  const auto count = std::count_if(
+      pulls_.begin(), pulls_.end(),
+      [&](const auto& entry) { return entry.second.trainer == trainer; });
   const int32_t most =
       trainer.has_value() ? kMostPerSession : max_anonymous_count_;
   if (count >= most) {
     return wire::Error(
-        absl::StatusCode::kResourceExhausted, "PULLS_OPEN",
-        absl::StrCat(count, " pulls are open ",
-                     trainer.has_value() ? "in this session"
-                                         : "outside sessions",
-                     "; at most ", most, " may be"),
+        absl::StatusCode::kResourceExhausted, wire::reasons::kPullsOpen,
+        absl::StrCat(
+            count, " pulls are open ",
+            trainer.has_value() ? "in this session" : "outside sessions",
+            "; at most ", most, " may be"),
         {{"limit", trainer.has_value() ? "pulls of a session"
                                        : "max_anonymous_pull_count"},
          {"value", absl::StrCat(most)}},

@@ -67,11 +67,11 @@ class Pulls {
     SharedSlots slots;
     bool training = false;
     bool open = false;
-    int64_t next = 0;         // The next row to read.
+    int64_t next = 0;  // The next row to read.
     bool saved = false;
     int64_t first_saved = 0;  // The row that `memory` begins with.
     kernels::Buffer memory;
-    absl::Status fault;       // Of saving.
+    absl::Status fault;  // Of saving.
   };
 
   absl::Status SaveRest(const kernels::RowTable& table, Place& place);

@@ -30,9 +30,8 @@ struct Bytes {
 
 }  // namespace
 
-int64_t Shard::ReservedBytes(const ShardSpec& spec,
-                             const ShardLimits& limits) {
-  constexpr Bytes kRowState{8};      // Second moment, last event.
+int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
+  constexpr Bytes kRowState{8};  // Second moment, last event.
   constexpr Bytes kSlot{8};
   constexpr Bytes kHandleRows{2 * kSlot.count};
   const Bytes dim{spec.dim};

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 
 namespace rowhouse::server {
 
@@ -45,7 +46,7 @@ absl::Status RowRange::Fault(int64_t row_id, int64_t position) const {
   const wire::Placement& placement = spec_->placement;
   if (row_id < 0 || row_id >= placement.row_count()) {
     return wire::Error(
-        absl::StatusCode::kOutOfRange, "ROW_OUT_OF_TABLE",
+        absl::StatusCode::kOutOfRange, wire::reasons::kRowOutOfTable,
         absl::StrCat("row id ", row_id, " at position ", position, "; ",
                      spec_->table, " has rows [0, ", placement.row_count(),
                      ")"),
@@ -54,15 +55,15 @@ absl::Status RowRange::Fault(int64_t row_id, int64_t position) const {
          {"row_count", absl::StrCat(placement.row_count())}});
   }
   const int32_t owner = placement.ShardOf(row_id);
-  return wire::Error(
-      absl::StatusCode::kOutOfRange, "ROW_OF_OTHER_SHARD",
-      absl::StrCat("row id ", row_id, " at position ", position,
-                   " is of shard ", owner, "; shard ", spec_->shard_index,
-                   " of ", spec_->table, " has rows [", first_, ", ", end_,
-                   ")"),
-      {{"row_id", absl::StrCat(row_id)},
-       {"position", absl::StrCat(position)},
-       {"shard_index", absl::StrCat(owner)}});
+  return wire::Error(absl::StatusCode::kOutOfRange,
+                     wire::reasons::kRowOfOtherShard,
+                     absl::StrCat("row id ", row_id, " at position ", position,
+                                  " is of shard ", owner, "; shard ",
+                                  spec_->shard_index, " of ", spec_->table,
+                                  " has rows [", first_, ", ", end_, ")"),
+                     {{"row_id", absl::StrCat(row_id)},
+                      {"position", absl::StrCat(position)},
+                      {"shard_index", absl::StrCat(owner)}});
 }
 
 }  // namespace rowhouse::server

@@ -28,8 +28,8 @@ class RowRange {
   ///
   /// Errors:
   ///   kOutOfRange  ROW_OUT_OF_TABLE, ROW_OF_OTHER_SHARD; names the first.
-  absl::Status Resolve(std::span<const int64_t> row_ids,
-                       int64_t first_position, std::span<int64_t> slots) const;
+  absl::Status Resolve(std::span<const int64_t> row_ids, int64_t first_position,
+                       std::span<int64_t> slots) const;
 
   /// Checks that `[first_row_id, first_row_id + row_count)` is of this shard.
   ///

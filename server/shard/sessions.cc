@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard.h"
 
@@ -19,15 +20,14 @@ namespace {
 
 absl::Status FencedError(const TrainerSession& trainer, int64_t newest,
                          std::string_view why) {
-  return wire::Error(
-      absl::StatusCode::kAborted, "FENCED",
-      absl::StrCat("session ", trainer.session, " of rank ",
-                   trainer.trainer_rank, " ",
-                   absl::string_view(why.data(), why.size()),
-                   "; the newest session is ", newest),
-      {{"trainer_rank", absl::StrCat(trainer.trainer_rank)},
-       {"session", absl::StrCat(trainer.session)},
-       {"newest_session", absl::StrCat(newest)}});
+  return wire::Error(absl::StatusCode::kAborted, wire::reasons::kFenced,
+                     absl::StrCat("session ", trainer.session, " of rank ",
+                                  trainer.trainer_rank, " ",
+                                  absl::string_view(why.data(), why.size()),
+                                  "; the newest session is ", newest),
+                     {{"trainer_rank", absl::StrCat(trainer.trainer_rank)},
+                      {"session", absl::StrCat(trainer.session)},
+                      {"newest_session", absl::StrCat(newest)}});
 }
 
 }  // namespace
@@ -36,10 +36,10 @@ absl::StatusOr<Sessions::Opening> Sessions::Open(const TrainerSession& trainer,
                                                  int64_t owner,
                                                  absl::Time now) {
   if (trainer.session < 1) {
-    return wire::Error(absl::StatusCode::kInvalidArgument, "BAD_SESSION",
-                       absl::StrCat("session is ", trainer.session,
-                                    "; it must be at least 1"),
-                       {{"session", absl::StrCat(trainer.session)}});
+    return wire::Error(
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadSession,
+        absl::StrCat("session is ", trainer.session, "; it must be at least 1"),
+        {{"session", absl::StrCat(trainer.session)}});
   }
   const auto found = newest_.find(trainer.trainer_rank);
   if (found == newest_.end() || trainer.session > found->second.session) {
@@ -63,11 +63,10 @@ absl::Status Sessions::Check(const TrainerSession& trainer) const {
   const int64_t newest = found == newest_.end() ? 0 : found->second.session;
   if (trainer.session > newest || newest == 0) {
     return wire::Error(
-        absl::StatusCode::kFailedPrecondition, "NO_SESSION",
-        absl::StrCat("session ", trainer.session, " of rank ",
-                     trainer.trainer_rank,
-                     " was not opened on this shard; its newest session is ",
-                     newest),
+        absl::StatusCode::kFailedPrecondition, wire::reasons::kNoSession,
+        absl::StrCat(
+            "session ", trainer.session, " of rank ", trainer.trainer_rank,
+            " was not opened on this shard; its newest session is ", newest),
         {{"trainer_rank", absl::StrCat(trainer.trainer_rank)},
          {"session", absl::StrCat(trainer.session)},
          {"newest_session", absl::StrCat(newest)}});

@@ -100,10 +100,9 @@ class LaneShard final : public Shard {
   // Answers with what `work()` returns, and settles after that.
   template <typename T, typename Work>
   void Answer(std::shared_ptr<Call> call, Done<T> done, Work work) {
-    Hand<T>(std::move(call), std::move(done),
-            [work = std::move(work)](Done<T> answer) mutable {
-              answer(work());
-            });
+    Hand<T>(
+        std::move(call), std::move(done),
+        [work = std::move(work)](Done<T> answer) mutable { answer(work()); });
   }
   absl::Status CheckCall(const Call& call) const;
   void CallOnTimer(absl::Time time);
@@ -192,13 +191,13 @@ void LaneShard::OpenPull(PullRequest request, std::shared_ptr<Call> call,
       call, std::move(done),
       [this, call, request = std::move(request)](
           Done<std::unique_ptr<Pull>> answer) mutable {
-        core_->OpenPull(
-            std::move(request), std::move(call),
-            [this, answer = std::move(answer)](
-                absl::StatusOr<OpenedPull> opened) mutable {
-              if (!opened.ok()) return answer(std::move(opened).status());
-              answer(std::make_unique<LanePull>(*this, *opened));
-            });
+        core_->OpenPull(std::move(request), std::move(call),
+                        [this, answer = std::move(answer)](
+                            absl::StatusOr<OpenedPull> opened) mutable {
+                          if (!opened.ok())
+                            return answer(std::move(opened).status());
+                          answer(std::make_unique<LanePull>(*this, *opened));
+                        });
       });
 }
 
@@ -228,11 +227,10 @@ void LaneShard::GetEventState(std::optional<int64_t> wait_sealed_event,
                               std::optional<int64_t> wait_applied_event,
                               std::shared_ptr<Call> call,
                               Done<EventState> done) {
-  Hand<EventState>(call, std::move(done),
-                   [=, this](Done<EventState> answer) {
-                     core_->GetEventState(wait_sealed_event, wait_applied_event,
-                                          call, std::move(answer));
-                   });
+  Hand<EventState>(call, std::move(done), [=, this](Done<EventState> answer) {
+    core_->GetEventState(wait_sealed_event, wait_applied_event, call,
+                         std::move(answer));
+  });
 }
 
 void LaneShard::GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
@@ -256,8 +254,7 @@ void LaneShard::BeginPart(PartHeader header, std::shared_ptr<Call> call,
         absl::StatusOr<std::unique_ptr<Landing>> landing =
             core_->BeginPart(std::move(header));
         if (!landing.ok()) return std::move(landing).status();
-        const std::shared_ptr<LandingTicket> ticket =
-            (*landing)->plan().ticket;
+        const std::shared_ptr<LandingTicket> ticket = (*landing)->plan().ticket;
         if (ticket != nullptr) {
           (*landing)->set_abandon([this, ticket] {
             lane_->PostInternal([this, ticket] { core_->EndLanding(*ticket); });
@@ -270,8 +267,7 @@ void LaneShard::BeginPart(PartHeader header, std::shared_ptr<Call> call,
 void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
                            std::optional<int32_t> seal_part_count,
                            std::optional<EventCommit> commit,
-                           std::shared_ptr<Call> call,
-                           Done<PartReceipt> done) {
+                           std::shared_ptr<Call> call, Done<PartReceipt> done) {
   // The call was admitted with BeginPart: the part that has been received is
   // not refused for want of room in the lane.
   Lane::Task task = Gated<PartReceipt>(
@@ -279,8 +275,8 @@ void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
       [this, landing = std::move(landing), seal_part_count,
        commit = std::move(commit)](Done<PartReceipt> answer) mutable {
         auto& received = static_cast<Landing&>(*landing);
-        absl::StatusOr<PartReceipt> receipt = core_->FinishPart(
-            received, seal_part_count, std::move(commit));
+        absl::StatusOr<PartReceipt> receipt =
+            core_->FinishPart(received, seal_part_count, std::move(commit));
         if (received.plan().ticket != nullptr) {
           core_->EndLanding(*received.plan().ticket);
           received.Release();
@@ -328,11 +324,10 @@ void LaneShard::KeepAlive(TrainerSession trainer, std::shared_ptr<Call> call,
 void LaneShard::Import(int64_t first_row_id, int64_t row_count,
                        std::string rows, std::shared_ptr<Call> call,
                        Done<int64_t> done) {
-  Answer<int64_t>(
-      std::move(call), std::move(done),
-      [this, first_row_id, row_count, rows = std::move(rows)] {
-        return core_->Import(first_row_id, row_count, rows);
-      });
+  Answer<int64_t>(std::move(call), std::move(done),
+                  [this, first_row_id, row_count, rows = std::move(rows)] {
+                    return core_->Import(first_row_id, row_count, rows);
+                  });
 }
 
 void LaneShard::SetTrainerCount(int32_t trainer_count, int64_t from_event,
@@ -372,9 +367,10 @@ void LaneShard::NoteCancelled() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
-    const ShardSpec& spec, const ShardLimits& limits,
-    kernels::Backend& backend, TimerQueue& timers) {
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(const ShardSpec& spec,
+                                                     const ShardLimits& limits,
+                                                     kernels::Backend& backend,
+                                                     TimerQueue& timers) {
   auto shard = std::make_unique<LaneShard>(spec, limits, timers);
   absl::Status started = shard->Start(limits, backend);
   if (!started.ok()) return started;

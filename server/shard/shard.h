@@ -24,7 +24,8 @@ struct TrainerSession {
   int32_t trainer_rank = 0;
   int64_t session = 0;
 
-  friend bool operator==(const TrainerSession&, const TrainerSession&) = default;
+  friend bool operator==(const TrainerSession&,
+                         const TrainerSession&) = default;
 };
 
 /// What rank 0 says an event does.
@@ -75,8 +76,8 @@ template <typename T>
 using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
 struct PullRequest {
-  std::vector<int64_t> slots;      ///< From `Shard::ResolveRowIds`.
-  std::optional<int64_t> handle;   ///< Instead of `slots`; needs `trainer`.
+  std::vector<int64_t> slots;     ///< From `Shard::ResolveRowIds`.
+  std::optional<int64_t> handle;  ///< Instead of `slots`; needs `trainer`.
   std::optional<TrainerSession> trainer;
   std::optional<int64_t> min_event;
   std::optional<int64_t> exact_event;
@@ -162,7 +163,7 @@ struct SessionState {
 };
 
 struct EventState {
-  int64_t event = 0;  ///< The last applied.
+  int64_t event = 0;                              ///< The last applied.
   std::vector<OpenEventState> open_events;        ///< Ascending, at most two.
   std::vector<AppliedEventState> applied_events;  ///< Ascending, at most two.
   std::vector<SessionState> sessions;             ///< By rank.
@@ -254,9 +255,8 @@ class Shard {
                        std::shared_ptr<Call> call, Done<int32_t> done) = 0;
   /// `done` gets whether the event had been committed before; it is called when
   /// the commit is recorded, before the event is applied.
-  virtual void Commit(TrainerSession trainer, int64_t event,
-                      EventCommit commit, std::shared_ptr<Call> call,
-                      Done<bool> done) = 0;
+  virtual void Commit(TrainerSession trainer, int64_t event, EventCommit commit,
+                      std::shared_ptr<Call> call, Done<bool> done) = 0;
 
   // Sessions. `done` gets the last applied event.
   virtual void OpenSession(TrainerSession trainer, int64_t owner,
@@ -266,9 +266,8 @@ class Shard {
 
   // Administration.
   /// Writes `rows` ([row_count, dim] of the row type) from `first_row_id` on.
-  virtual void Import(int64_t first_row_id, int64_t row_count,
-                      std::string rows, std::shared_ptr<Call> call,
-                      Done<int64_t> done) = 0;
+  virtual void Import(int64_t first_row_id, int64_t row_count, std::string rows,
+                      std::shared_ptr<Call> call, Done<int64_t> done) = 0;
   virtual void SetTrainerCount(int32_t trainer_count, int64_t from_event,
                                std::shared_ptr<Call> call,
                                Done<ShardInfo> done) = 0;

@@ -42,8 +42,8 @@ ShardCore::ShardCore(const ShardSpec& spec, const ShardLimits& limits,
       parked_(limits.max_parked_read_count) {}
 
 absl::StatusOr<std::unique_ptr<ShardCore>> ShardCore::Create(
-    const ShardSpec& spec, const ShardLimits& limits,
-    kernels::Backend& backend, const TimerQueue& timers, WakeAt wake_at) {
+    const ShardSpec& spec, const ShardLimits& limits, kernels::Backend& backend,
+    const TimerQueue& timers, WakeAt wake_at) {
   ROWHOUSE_ASSIGN_OR_RETURN(RowStore rows, RowStore::Create(spec, backend));
   ROWHOUSE_ASSIGN_OR_RETURN(Beta2History history,
                             Beta2History::Create(backend));
@@ -73,9 +73,8 @@ void ShardCore::Close(const absl::Status& reason) {
 }
 
 void ShardCore::Break(const absl::Status& fault) {
-  fault_ = absl::InternalError(
-      absl::StrCat("the backend failed and the shard is unusable: ",
-                   fault.message()));
+  fault_ = absl::InternalError(absl::StrCat(
+      "the backend failed and the shard is unusable: ", fault.message()));
   waits_may_end_ = true;
 }
 

@@ -73,8 +73,7 @@ class ShardCore {
   void GetEventState(std::optional<int64_t> wait_sealed_event,
                      std::optional<int64_t> wait_applied_event,
                      std::shared_ptr<Call> call, Done<EventState> done);
-  absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(
-      int64_t event);
+  absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(int64_t event);
   ShardInfo GetInfo() const;
 
   // Contributions (shard_core_parts.cc).
@@ -87,8 +86,7 @@ class ShardCore {
   // Events and sessions (shard_core_events.cc).
   absl::StatusOr<int64_t> Seal(const TrainerSession& trainer, int64_t event,
                                int32_t part_count);
-  absl::StatusOr<int32_t> Discard(const TrainerSession& trainer,
-                                  int64_t event);
+  absl::StatusOr<int32_t> Discard(const TrainerSession& trainer, int64_t event);
   absl::StatusOr<bool> Commit(const TrainerSession& trainer, int64_t event,
                               EventCommit commit);
   absl::StatusOr<int64_t> OpenSession(const TrainerSession& trainer,

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_core.h"
 #include "server/shard/shard_errors.h"
@@ -25,7 +26,7 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
   const int64_t most = spec_.max_pull_bytes / row_bytes;
   if (row_count < 0 || row_count > most) {
     return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_COUNT",
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadCount,
         absl::StrCat("the import has ", row_count, " rows; it must have 0 to ",
                      most, " (max_pull_bytes)"),
         {{"row_count", absl::StrCat(row_count)},
@@ -42,9 +43,9 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
   kernels::Buffer landed;
   ROWHOUSE_RETURN_IF_ERROR(LandImport(first_row_id, row_count, rows, landed));
   pulls_.Save(rows_.table());
-  absl::Status written = backend_.WriteRows(
-      rows_.table(), first_row_id - range_.first_row_id(), row_count,
-      landed.data());
+  absl::Status written =
+      backend_.WriteRows(rows_.table(), first_row_id - range_.first_row_id(),
+                         row_count, landed.data());
   if (written.ok()) written = backend_.Synchronize();
   if (!written.ok()) Break(written);
   ROWHOUSE_RETURN_IF_ERROR(Usable());
@@ -68,7 +69,7 @@ absl::Status ShardCore::LandImport(int64_t first_row_id, int64_t row_count,
   }
   const int64_t row_id = first_row_id + scan.non_finite_row;
   return wire::Error(
-      absl::StatusCode::kInvalidArgument, "NOT_FINITE",
+      absl::StatusCode::kInvalidArgument, wire::reasons::kNotFinite,
       absl::StrCat("column ", scan.non_finite_column, " of row ", row_id,
                    " is not finite; ", spec_.table, " takes finite rows only"),
       {{"row_id", absl::StrCat(row_id)},

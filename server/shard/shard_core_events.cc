@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_core.h"
 #include "server/shard/shard_errors.h"
@@ -36,19 +37,18 @@ absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
 
 absl::Status ShardCore::CheckCommitter(const TrainerSession& trainer) const {
   if (trainer.trainer_rank == 0) return sessions_.Check(trainer);
-  return wire::Error(
-      absl::StatusCode::kFailedPrecondition, "NOT_RANK_0",
-      absl::StrCat("rank ", trainer.trainer_rank,
-                   " sent a commit; only rank 0 may"),
-      {{"trainer_rank", absl::StrCat(trainer.trainer_rank)}});
+  return wire::Error(absl::StatusCode::kFailedPrecondition,
+                     wire::reasons::kNotRank0,
+                     absl::StrCat("rank ", trainer.trainer_rank,
+                                  " sent a commit; only rank 0 may"),
+                     {{"trainer_rank", absl::StrCat(trainer.trainer_rank)}});
 }
 
 absl::StatusOr<bool> ShardCore::Commit(const TrainerSession& trainer,
                                        int64_t event, EventCommit commit) {
   ROWHOUSE_RETURN_IF_ERROR(CheckCommitter(trainer));
   ROWHOUSE_ASSIGN_OR_RETURN(
-      const bool recorded,
-      events_.CheckCommit(event, commit, spec_.reduction));
+      const bool recorded, events_.CheckCommit(event, commit, spec_.reduction));
   if (!recorded) committed_ = std::move(commit);
   return recorded;
 }

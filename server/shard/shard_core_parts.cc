@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_core.h"
 #include "server/shard/shard_errors.h"
@@ -25,22 +27,23 @@ absl::Status CheckHeader(const PartHeader& header) {
   if (header.event < 1) return BadEventError("event", header.event, 1);
   if (header.part < 0) {
     return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_PART",
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadPart,
         absl::StrCat("part is ", header.part, "; it must be at least 0"),
         {{"part", absl::StrCat(header.part)}});
   }
   if (header.row_count < 0) {
-    return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_COUNT",
-        absl::StrCat("row_count is ", header.row_count,
-                     "; it must be at least 0"),
-        {{"row_count", absl::StrCat(header.row_count)}});
+    return wire::Error(absl::StatusCode::kInvalidArgument,
+                       wire::reasons::kBadCount,
+                       absl::StrCat("row_count is ", header.row_count,
+                                    "; it must be at least 0"),
+                       {{"row_count", absl::StrCat(header.row_count)}});
   }
   return absl::OkStatus();
 }
 
-absl::Status LimitError(const char* reason, const char* limit, int64_t value,
-                        int64_t found, const PartHeader& header) {
+absl::Status LimitError(std::string_view reason, const char* limit,
+                        int64_t value, int64_t found,
+                        const PartHeader& header) {
   return wire::Error(
       absl::StatusCode::kResourceExhausted, reason,
       absl::StrCat("part ", header.part, " of rank ",
@@ -53,7 +56,7 @@ absl::Status LimitError(const char* reason, const char* limit, int64_t value,
 
 absl::Status DroppedError(const PartName& name) {
   return wire::Error(
-      absl::StatusCode::kAborted, "SUPERSEDED",
+      absl::StatusCode::kAborted, wire::reasons::kSuperseded,
       absl::StrCat("part ", name.part, " of rank ", name.trainer_rank,
                    " for event ", name.event,
                    " was known when it began to land and then dropped"),
@@ -113,8 +116,8 @@ absl::Status ShardCore::CheckRoom(const PartHeader& header) const {
   const PartName name = NameOf(header);
   ROWHOUSE_RETURN_IF_ERROR(events_.CheckPart(name));
   if (header.part >= spec_.max_part_count) {
-    return LimitError("PARTS_FULL", "max_part_count", spec_.max_part_count,
-                      int64_t{header.part} + 1, header);
+    return LimitError(wire::reasons::kPartsFull, "max_part_count",
+                      spec_.max_part_count, int64_t{header.part} + 1, header);
   }
   const Contribution* contribution =
       events_.Find(name.event, name.trainer_rank);
@@ -123,7 +126,8 @@ absl::Status ShardCore::CheckRoom(const PartHeader& header) const {
       (contribution == nullptr ? 0 : contribution->row_count);
   // A part that exceeds the limit alone may be of any size: no sum of both.
   if (header.row_count > spec_.max_contribution_row_count - used) {
-    return LimitError("CONTRIBUTION_FULL", "max_contribution_row_count",
+    return LimitError(wire::reasons::kContributionFull,
+                      "max_contribution_row_count",
                       spec_.max_contribution_row_count,
                       header.row_count > spec_.max_contribution_row_count
                           ? header.row_count
@@ -162,15 +166,15 @@ absl::StatusOr<PartReceipt> ShardCore::FinishPart(
   if (part_count.has_value()) {
     const std::optional<int32_t> arriving =
         verdict.stage ? std::optional(header.part) : std::nullopt;
-    ROWHOUSE_RETURN_IF_ERROR(events_.CheckSeal(header.trainer, header.event,
-                                               *part_count, arriving));
+    ROWHOUSE_RETURN_IF_ERROR(
+        events_.CheckSeal(header.trainer, header.event, *part_count, arriving));
     sealing = header.trainer;
   }
   bool recorded = true;
   if (commit.has_value()) {
     ROWHOUSE_ASSIGN_OR_RETURN(
-        recorded, events_.CheckCommit(header.event, *commit, spec_.reduction,
-                                      sealing));
+        recorded,
+        events_.CheckCommit(header.event, *commit, spec_.reduction, sealing));
   }
   // Nothing is refused from here on.
   if (verdict.stage) StagePart(landing, verdict.receipt);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_core.h"
 #include "server/shard/shard_errors.h"
@@ -20,18 +21,18 @@ namespace {
 constexpr int64_t kMaxPullRowCount = 400'000;
 
 absl::Status PullTooLarge(const char* limit, int64_t found, int64_t most) {
-  return wire::Error(
-      absl::StatusCode::kInvalidArgument, "PULL_TOO_LARGE",
-      absl::StrCat("the pull has ", found, " rows; at most ", most,
-                   " are allowed (", limit, ")"),
-      {{"limit", limit},
-       {"value", absl::StrCat(most)},
-       {"row_count", absl::StrCat(found)}});
+  return wire::Error(absl::StatusCode::kInvalidArgument,
+                     wire::reasons::kPullTooLarge,
+                     absl::StrCat("the pull has ", found, " rows; at most ",
+                                  most, " are allowed (", limit, ")"),
+                     {{"limit", limit},
+                      {"value", absl::StrCat(most)},
+                      {"row_count", absl::StrCat(found)}});
 }
 
 absl::Status Malformed(const char* message) {
-  return wire::Error(absl::StatusCode::kInvalidArgument, "MALFORMED",
-                     message);
+  return wire::Error(absl::StatusCode::kInvalidArgument,
+                     wire::reasons::kMalformed, message);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ absl::Status ShardCore::CheckReadEvent(
     std::optional<int64_t> exact_event) const {
   if (min_event.has_value() && exact_event.has_value()) {
     return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_EVENT",
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadEvent,
         "min_event and exact_event are both set; one excludes the other");
   }
   if (min_event.value_or(0) < 0) {
@@ -68,8 +69,9 @@ absl::StatusOr<SharedSlots> ShardCore::SlotsOf(PullRequest& request) const {
         std::move(request.slots));
   }
   if (!request.slots.empty()) {
-    return Malformed("the pull has row ids and a handle; one excludes the "
-                      "other");
+    return Malformed(
+        "the pull has row ids and a handle; one excludes the "
+        "other");
   }
   return handles_.Find(request.trainer->trainer_rank, *request.handle);
 }

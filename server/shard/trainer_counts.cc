@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "server/shard/shard_errors.h"
 
 namespace rowhouse::server {
@@ -30,11 +31,11 @@ int32_t TrainerCounts::MostFrom(int64_t event) const {
 absl::Status TrainerCounts::Set(const TrainerCountChange& change,
                                 int64_t current_event) {
   if (change.trainer_count < 1 || change.trainer_count > kMost) {
-    return wire::Error(
-        absl::StatusCode::kInvalidArgument, "BAD_COUNT",
-        absl::StrCat("trainer_count is ", change.trainer_count,
-                     "; it must be in [1, ", kMost, "]"),
-        {{"trainer_count", absl::StrCat(change.trainer_count)}});
+    return wire::Error(absl::StatusCode::kInvalidArgument,
+                       wire::reasons::kBadCount,
+                       absl::StrCat("trainer_count is ", change.trainer_count,
+                                    "; it must be in [1, ", kMost, "]"),
+                       {{"trainer_count", absl::StrCat(change.trainer_count)}});
   }
   if (change.from_event < 1) {
     return BadEventError("from_event", change.from_event, 1);

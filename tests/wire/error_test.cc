@@ -25,9 +25,9 @@ TEST(ErrorTest, KeepsCodeMessageReasonAndMetadata) {
   const std::optional<ErrorDetails> details = DetailsOf(status);
   ASSERT_TRUE(details.has_value());
   EXPECT_EQ(details->reason, "EVENT_AHEAD");
-  EXPECT_THAT(details->metadata, UnorderedElementsAre(Pair("event", "9"),
-                                                      Pair("current_event",
-                                                           "1")));
+  EXPECT_THAT(
+      details->metadata,
+      UnorderedElementsAre(Pair("event", "9"), Pair("current_event", "1")));
   EXPECT_EQ(details->retry_delay, std::nullopt);
   EXPECT_EQ(ReasonOf(status), "EVENT_AHEAD");
 }

@@ -126,10 +126,9 @@ absl::Status BlockingShard::Land(PartLanding& landing, const PartToPush& part) {
     const int64_t first_row = at / gradient_bytes();
     std::span<const int64_t> row_ids(part.row_ids);
     if (!row_ids.empty()) {
-      const size_t first = std::min(static_cast<size_t>(first_row),
-                                    row_ids.size());
-      const size_t count =
-          rows.size() / static_cast<size_t>(gradient_bytes());
+      const size_t first =
+          std::min(static_cast<size_t>(first_row), row_ids.size());
+      const size_t count = rows.size() / static_cast<size_t>(gradient_bytes());
       row_ids = row_ids.subspan(first, std::min(count, row_ids.size() - first));
     }
     ROWHOUSE_RETURN_IF_ERROR(landing.Append(first_row, row_ids, rows));
@@ -147,8 +146,7 @@ absl::StatusOr<server::PartReceipt> BlockingShard::Finish(
 }
 
 absl::StatusOr<int64_t> BlockingShard::Seal(TrainerSession trainer,
-                                            int64_t event,
-                                            int32_t part_count) {
+                                            int64_t event, int32_t part_count) {
   PendingCall<int64_t> pending;
   shard_->Seal(trainer, event, part_count, NewCall(), pending.Callback());
   return pending.Wait();

@@ -33,8 +33,8 @@ struct PartToPush {
   int32_t part = 0;
   std::vector<int64_t> row_ids;
   std::vector<int64_t> handles;
-  std::string rows;                     ///< Of the table's gradient type.
-  std::optional<int64_t> row_count;     ///< Of the header; else that of `rows`.
+  std::string rows;                  ///< Of the table's gradient type.
+  std::optional<int64_t> row_count;  ///< Of the header; else that of `rows`.
   int64_t rows_per_message = 1 << 20;
   std::optional<int32_t> seal_part_count;
   std::optional<server::EventCommit> commit;
@@ -73,8 +73,7 @@ class BlockingShard {
       std::optional<int64_t> wait_sealed_event,
       std::optional<int64_t> wait_applied_event,
       std::shared_ptr<server::Call> call = NewCall());
-  absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(
-      int64_t event);
+  absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(int64_t event);
   absl::StatusOr<server::ShardInfo> GetInfo();
 
   // Contributions.

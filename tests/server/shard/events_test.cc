@@ -136,7 +136,8 @@ TEST_F(EventsTest, SealsOutsideTheirRangesAreRefused) {
   EXPECT_THAT(events_.CheckSeal({0, 1}, 1, -1), Fails(kInvalid, "BAD_PART"));
   EXPECT_THAT(events_.CheckSeal({0, 1}, 1, 9), Fails(kInvalid, "BAD_PART"));
   EXPECT_THAT(events_.CheckSeal({2, 1}, 1, 0), Fails(kInvalid, "BAD_RANK"));
-  EXPECT_THAT(events_.CheckSeal({0, 1}, 3, 0), Fails(kPrecondition, "EVENT_AHEAD"));
+  EXPECT_THAT(events_.CheckSeal({0, 1}, 3, 0),
+              Fails(kPrecondition, "EVENT_AHEAD"));
 }
 
 TEST_F(EventsTest, ACommitWaitsForAllRanks) {

@@ -51,8 +51,7 @@ class ManualTimerQueue final : public server::TimerQueue {
 
  private:
   mutable Mutex mutex_;
-  absl::Time now_ ABSL_GUARDED_BY(mutex_) =
-      absl::UnixEpoch() + absl::Hours(24);
+  absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch() + absl::Hours(24);
   std::multimap<absl::Time, absl::AnyInvocable<void()>> timers_
       ABSL_GUARDED_BY(mutex_);
 };

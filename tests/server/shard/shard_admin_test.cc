@@ -47,8 +47,7 @@ TEST_F(ShardAdminTest, ImportChecksRangeAndSize) {
   EXPECT_THAT(shard_->Import(0, -1, ""), Fails(kInvalid, "BAD_COUNT"));
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_THAT(shard_->Import(0, kMost, row), Fails(kInvalid, "BAD_COUNT"));
-  EXPECT_THAT(shard_->Import(kMost, 1, row),
-              Fails(kRange, "ROW_OUT_OF_TABLE"));
+  EXPECT_THAT(shard_->Import(kMost, 1, row), Fails(kRange, "ROW_OUT_OF_TABLE"));
   EXPECT_EQ(*shard_->Import(3, 0, ""), 0);
 }
 

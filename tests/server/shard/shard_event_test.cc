@@ -44,11 +44,11 @@ TEST_F(ShardEventTest, TheAnswerOfACommitComesBeforeTheEventIsApplied) {
   request.min_event = 1;
   auto waiting = shard_->StartPull({1}, request);
   Pending<bool> waited;
-  owned_->Commit(kRank0, 1, Commit(), BlockingShard::NewCall(),
-                 [waiting, callback = waited.Callback()](
-                     absl::StatusOr<bool>) mutable {
-                   callback(waiting.IsDone());
-                 });
+  owned_->Commit(
+      kRank0, 1, Commit(), BlockingShard::NewCall(),
+      [waiting, callback = waited.Callback()](absl::StatusOr<bool>) mutable {
+        callback(waiting.IsDone());
+      });
   EXPECT_FALSE(waited.Wait());
   EXPECT_THAT(waiting.Wait(), IsOk());
 }
@@ -197,9 +197,8 @@ TEST_F(ShardEventTest, ValuesNeverMakeACommitFail) {
   ASSERT_THAT(shard_->Commit(kRank0, 1, Commit()), IsOk());
   EXPECT_THAT(Row(3), ElementsAre(0, 0));
   EXPECT_THAT(Row(4), ElementsAre(-1.41421354F, 0));
-  EXPECT_EQ(shard_->GetEventState()->applied_events[0]
-                .report.untouched_row_count,
-            1);
+  EXPECT_EQ(
+      shard_->GetEventState()->applied_events[0].report.untouched_row_count, 1);
 }
 
 TEST_F(ShardEventTest, HistoryIsTheSameOnEveryShard) {

@@ -173,8 +173,7 @@ TEST_F(ShardPartTest, MessagesMustFollowOneAnother) {
   PartToPush part = OneRow(kRank0, 1, 0, 3);
   auto landing = shard_->Begin(part);
   ASSERT_THAT(landing, IsOk());
-  const absl::Status skipped =
-      (*landing)->Append(1, part.row_ids, part.rows);
+  const absl::Status skipped = (*landing)->Append(1, part.row_ids, part.rows);
   EXPECT_THAT(skipped, Fails(kInvalid, "BAD_OFFSET"));
   // A landing that failed stays so.
   EXPECT_THAT((*landing)->Append(0, part.row_ids, part.rows),

@@ -158,8 +158,8 @@ TEST_F(ShardPullTest, APullThatFailsGivesItsPlaceBack) {
     request.min_event = 1;
     auto call = BlockingShard::NewCall();
     call->cancelled = true;
-    EXPECT_TRUE(
-        absl::IsCancelled(shard_->StartPull({1}, request, call).Wait().status()));
+    EXPECT_TRUE(absl::IsCancelled(
+        shard_->StartPull({1}, request, call).Wait().status()));
   }
   EXPECT_THAT(shard_->OpenPull({1}), IsOk());
 }

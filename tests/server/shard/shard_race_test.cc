@@ -86,7 +86,8 @@ class ShardRaceTest : public ShardTest {
   }
 };
 
-TEST_F(ShardRaceTest, ConcurrentTrainersAndRetriesGiveTheBitsOfOneAfterAnother) {
+TEST_F(ShardRaceTest,
+       ConcurrentTrainersAndRetriesGiveTheBitsOfOneAfterAnother) {
   const uint64_t expected = DigestAfter(5, /*concurrent=*/false);
   EXPECT_EQ(DigestAfter(5, /*concurrent=*/true), expected);
 }
@@ -132,8 +133,8 @@ TEST_F(ShardRaceTest, OfRacingSessionsTheHighestIsLeft) {
       part.seal_part_count = 1;
       const absl::Status pushed = shard_->Push(part).status();
       const std::string reason = wire::ReasonOf(pushed);
-      EXPECT_TRUE(pushed.ok() || reason == "FENCED" ||
-                  reason == "SUPERSEDED" || reason == "CONTRIBUTION_SEALED")
+      EXPECT_TRUE(pushed.ok() || reason == "FENCED" || reason == "SUPERSEDED" ||
+                  reason == "CONTRIBUTION_SEALED")
           << pushed;
     });
   }

@@ -204,8 +204,8 @@ TEST_F(ShardWaitTest, AFullLaneRefusesAtOnce) {
   Pending<bool> entered;
   Pending<bool> released;
   owned_->GetInfo(BlockingShard::NewCall(),
-                  [callback = entered.Callback(), released](
-                      absl::StatusOr<server::ShardInfo>) mutable {
+                  [callback = entered.Callback(),
+                   released](absl::StatusOr<server::ShardInfo>) mutable {
                     callback(true);
                     released.Wait();
                   });
@@ -226,8 +226,7 @@ TEST_F(ShardWaitTest, CloseEndsWaitsAndRefusesLaterCalls) {
   EXPECT_TRUE(absl::IsNotFound(waiting.Wait().status()));
   EXPECT_TRUE(absl::IsNotFound(shard_->GetInfo().status()));
   EXPECT_TRUE(absl::IsNotFound(shard_->Read(**pull, 1).status()));
-  EXPECT_TRUE(
-      absl::IsNotFound(shard_->Push(OneRow(kRank0, 1, 0, 3)).status()));
+  EXPECT_TRUE(absl::IsNotFound(shard_->Push(OneRow(kRank0, 1, 0, 3)).status()));
   // The first reason stays.
   owned_->Close(absl::UnavailableError("ending"));
   EXPECT_TRUE(absl::IsNotFound(shard_->GetInfo().status()));

@@ -73,13 +73,12 @@ TEST(TimerQueueTest, TheEndDropsWhatIsNotDue) {
 TEST(TimerQueueTest, CallbacksMaySetTimers) {
   const std::unique_ptr<TimerQueue> timers = MakeSystemTimerQueue();
   Pending<bool> called;
-  timers->CallAt(timers->Now(),
-                 [&timers, callback = called.Callback()]() mutable {
-                   timers->CallAt(timers->Now(),
-                                  [callback = std::move(callback)]() mutable {
-                                    callback(true);
-                                  });
-                 });
+  timers->CallAt(timers->Now(), [&timers,
+                                 callback = called.Callback()]() mutable {
+    timers->CallAt(timers->Now(), [callback = std::move(callback)]() mutable {
+      callback(true);
+    });
+  });
   EXPECT_TRUE(called.Wait());
 }
 

@@ -1,0 +1,163 @@
+#ifndef ROWHOUSE_TESTS_SERVER_SHARD_FAILING_BACKEND_H_
+#define ROWHOUSE_TESTS_SERVER_SHARD_FAILING_BACKEND_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/backend.h"
+
+namespace rowhouse::testing {
+
+/// A backend whose device or memory gives out when a test says so. Sparse rows
+/// only.
+class FailingBackend final : public kernels::Backend {
+ public:
+  explicit FailingBackend(std::unique_ptr<kernels::Backend> real)
+      : real_(std::move(real)) {}
+
+  std::atomic<bool> fail_events = false;
+  std::atomic<bool> fail_allocations = false;
+
+  absl::StatusOr<kernels::Buffer> Allocate(int64_t size_bytes) override {
+    if (fail_allocations) return absl::ResourceExhaustedError("no memory");
+    return real_->Allocate(size_bytes);
+  }
+  absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
+    return real_->Copy(from, to, size_bytes);
+  }
+  absl::Status Synchronize() override { return real_->Synchronize(); }
+  absl::Status InitializeRows(const kernels::RowTable& table,
+                              const kernels::Initializer& initializer,
+                              bool fresh) override {
+    return real_->InitializeRows(table, initializer, fresh);
+  }
+  absl::Status GatherRows(const kernels::RowTable& table,
+                          std::span<const int64_t> slots, void* out) override {
+    return real_->GatherRows(table, slots, out);
+  }
+  absl::Status WriteRows(const kernels::RowTable& table, int64_t first_slot,
+                         int64_t row_count, const void* rows) override {
+    return real_->WriteRows(table, first_slot, row_count, rows);
+  }
+  absl::Status ApplyRowAdamEvent(const kernels::RowTable& table,
+                                 const kernels::RowAdamEvent& event,
+                                 kernels::EventReport& report) override {
+    if (fail_events) return absl::DataLossError("the device fell off the bus");
+    return real_->ApplyRowAdamEvent(table, event, report);
+  }
+  absl::Status BringCurrent(const kernels::RowTable& table,
+                            const kernels::Beta2History& history,
+                            std::span<const int64_t> slots) override {
+    bring_current_count += 1;
+    return real_->BringCurrent(table, history, slots);
+  }
+  std::atomic<int> bring_current_count = 0;
+
+  absl::Status MergedStatistics(
+      std::span<const kernels::GradientPart> parts, int64_t dim,
+      kernels::DType gradient_dtype,
+      kernels::GradientStatistics& statistics) override {
+    return real_->MergedStatistics(parts, dim, gradient_dtype, statistics);
+  }
+  absl::Status Digest(const kernels::RowTable& table,
+                      const kernels::Beta2History& history,
+                      uint64_t& sum) override {
+    return real_->Digest(table, history, sum);
+  }
+  absl::Status LandRows(const void* from, void* to, int64_t row_count,
+                        int64_t dim, kernels::DType dtype,
+                        int64_t first_position, kernels::ContentSum& content,
+                        kernels::RowScan& scan) override {
+    return real_->LandRows(from, to, row_count, dim, dtype, first_position,
+                           content, scan);
+  }
+
+  // What shards of sparse tables do not use.
+  absl::Status InitializeDense(const kernels::DenseTable&,
+                               const kernels::Initializer&, bool) override {
+    return Unused();
+  }
+  absl::Status WriteDenseRows(const kernels::DenseTable&, int64_t, int64_t,
+                              const void*) override {
+    return Unused();
+  }
+  absl::Status ClearMainGrad(const kernels::DenseTable&) override {
+    return Unused();
+  }
+  absl::Status AccumulateEmbeddingGradient(
+      const kernels::MainGrad&, const kernels::EmbeddingGradient&) override {
+    return Unused();
+  }
+  absl::Status ApplyAdamW(const kernels::DenseTable&,
+                          const kernels::AdamWFactors&,
+                          kernels::NonFinitePolicy,
+                          kernels::EventReport&) override {
+    return Unused();
+  }
+  absl::Status DenseStatistics(const kernels::DenseTable&,
+                               kernels::GradientStatistics&) override {
+    return Unused();
+  }
+  absl::Status DenseDigest(const kernels::DenseTable&, uint64_t&) override {
+    return Unused();
+  }
+  absl::Status HeadTokenStatistics(const kernels::HeadSlice&,
+                                   const kernels::HeadInputs&,
+                                   const kernels::HeadBlocks&,
+                                   const kernels::HeadStatistics&) override {
+    return Unused();
+  }
+  absl::Status HeadHiddenGradient(const kernels::HeadSlice&,
+                                  const kernels::HeadInputs&,
+                                  const kernels::HeadMerged&,
+                                  const kernels::HeadBlocks&,
+                                  std::span<std::byte>, float*) override {
+    return Unused();
+  }
+  absl::Status HeadWeightGradient(const kernels::HeadSlice&,
+                                  const kernels::HeadInputs&,
+                                  const kernels::HeadMerged&,
+                                  const kernels::HeadBlocks&,
+                                  std::span<const std::byte>,
+                                  const kernels::MainGrad&, float*) override {
+    return Unused();
+  }
+  absl::Status NgramRowIds(std::span<const int32_t>, int64_t,
+                           std::span<int64_t>) override {
+    return Unused();
+  }
+  absl::Status NgramEmbedForward(const void*, kernels::DType, int64_t,
+                                 std::span<const int32_t>,
+                                 std::span<const int64_t>,
+                                 const kernels::SignPool&, void*) override {
+    return Unused();
+  }
+  absl::Status NgramEmbedBackward(const void*, kernels::DType, int64_t,
+                                  std::span<const int32_t>,
+                                  const kernels::SignPool&, void*) override {
+    return Unused();
+  }
+  absl::Status SumNgramGradients(std::span<const kernels::NgramStep>,
+                                 kernels::DType, int64_t,
+                                 const kernels::SignPool&, int64_t,
+                                 kernels::DType, void*) override {
+    return Unused();
+  }
+
+ private:
+  static absl::Status Unused() {
+    return absl::UnimplementedError("a sparse shard called it");
+  }
+
+  std::unique_ptr<kernels::Backend> real_;
+};
+
+}  // namespace rowhouse::testing
+
+#endif  // ROWHOUSE_TESTS_SERVER_SHARD_FAILING_BACKEND_H_
