@@ -19,6 +19,49 @@ using namespace rowhouse::client;  // NOLINT: an example reads better so.
 constexpr char kTable[] = "example";
 constexpr int64_t kDim = 64;
 
+// A table of a million rows, spread evenly. The same spec again is OK.
+absl::Status MakeTable(Cluster& cluster, int32_t shard_count) {
+  TableSpec spec;
+  spec.row_count = 1'000'000;
+  spec.dim = kDim;
+  spec.row_dtype = DType::kFp32;
+  spec.gradient_dtype = DType::kFp32;
+  spec.shard_count = shard_count;
+  spec.trainer_count = 1;
+  spec.gradient_reduction = GradientReduction::kSum;
+  spec.max_contribution_row_count = 4096;
+  return cluster.CreateTable(kTable, spec).status();
+}
+
+// One event: rows 7 and 42 and the last learn that every weight should be 1.
+absl::Status TrainEvent(Trainer& trainer, int64_t event) {
+  const std::vector<int64_t> row_ids = {7, 999'999, 42, 7};
+  std::vector<float> rows(row_ids.size() * kDim);
+
+  // The rows as the last event left them; it waits for that if need be.
+  const auto pulled =
+      trainer.Pull(row_ids, std::as_writable_bytes(std::span(rows)),
+                   {.exact_event = event - 1});
+  if (!pulled.ok()) return pulled.status();
+
+  // Row 7 was asked for twice: its two gradients are summed.
+  std::vector<float> gradients(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) gradients[i] = rows[i] - 1.0F;
+  const auto pushed =
+      trainer.Push(event, *pulled, std::as_bytes(std::span(gradients)));
+  if (!pushed.ok()) return pushed.status();
+
+  std::printf("event %ld: row 7 begins with %g\n", static_cast<long>(event),
+              static_cast<double>(rows[0]));
+
+  // Our part is complete; when all trainers say so, the event is applied.
+  RowAdamScalars scalars;
+  scalars.step_size = 0.02;
+  scalars.beta2 = 0.95;
+  scalars.eps = 1e-10;
+  return trainer.SealAndCommit(event, scalars);
+}
+
 absl::Status Train(const std::vector<std::string>& addresses) {
   // Connects to every server and checks that it is the one expected.
   ClusterOptions options;
@@ -26,57 +69,21 @@ absl::Status Train(const std::vector<std::string>& addresses) {
   auto cluster = Cluster::Connect(options);
   if (!cluster.ok()) return cluster.status();
 
-  // A table of a million rows, spread evenly. The same spec again is OK.
-  TableSpec spec;
-  spec.row_count = 1'000'000;
-  spec.dim = kDim;
-  spec.row_dtype = DType::kFp32;
-  spec.gradient_dtype = DType::kFp32;
-  spec.shard_count = static_cast<int32_t>(addresses.size());
-  spec.trainer_count = 1;
-  spec.gradient_reduction = GradientReduction::kSum;
-  spec.max_contribution_row_count = 4096;
-  const auto table = (*cluster)->CreateTable(kTable, spec);
-  if (!table.ok()) return table.status();
+  const absl::Status made =
+      MakeTable(**cluster, static_cast<int32_t>(addresses.size()));
+  if (!made.ok()) return made;
 
   // This process is the table's only trainer, so it also commits.
-  auto joined = Trainer::Join(**cluster, kTable, /*rank=*/0);
-  if (!joined.ok()) return joined.status();
-  Trainer& trainer = **joined;
-
-  const std::vector<int64_t> row_ids = {7, 999'999, 42, 7};
-  std::vector<float> rows(row_ids.size() * kDim);
+  auto trainer = Trainer::Join(**cluster, kTable, /*rank=*/0);
+  if (!trainer.ok()) return trainer.status();
   for (int step = 0; step < 10; ++step) {
-    const int64_t event = trainer.next_event();
-
-    // The rows as the last event left them; it waits for that if need be.
-    PullOptions pull;
-    pull.exact_event = event - 1;
-    const auto pulled =
-        trainer.Pull(row_ids, std::as_writable_bytes(std::span(rows)), pull);
-    if (!pulled.ok()) return pulled.status();
-
-    // Gradients of a loss that wants every weight to be 1. Row 7 was asked for
-    // twice: its two gradients are summed.
-    std::vector<float> gradients(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) gradients[i] = rows[i] - 1.0F;
-    const auto pushed =
-        trainer.Push(event, *pulled, std::as_bytes(std::span(gradients)));
-    if (!pushed.ok()) return pushed.status();
-
-    // Our part is complete; when all trainers say so, the event is applied.
-    RowAdamScalars scalars;
-    scalars.step_size = 0.02;
-    scalars.beta2 = 0.95;
-    scalars.eps = 1e-10;
-    const absl::Status sealed = trainer.SealAndCommit(event, scalars);
-    if (!sealed.ok()) return sealed;
-    std::printf("event %ld: row 7 begins with %g\n", static_cast<long>(event),
-                static_cast<double>(rows[0]));
+    const absl::Status trained =
+        TrainEvent(**trainer, (*trainer)->next_event());
+    if (!trained.ok()) return trained;
   }
 
   // The digest names the table's exact bits, whatever the number of shards.
-  const auto digest = (*cluster)->Digest(kTable, trainer.next_event() - 1);
+  const auto digest = (*cluster)->Digest(kTable, (*trainer)->next_event() - 1);
   if (!digest.ok()) return digest.status();
   std::printf("digest %016lx at event %ld\n",
               static_cast<unsigned long>(digest->digest),

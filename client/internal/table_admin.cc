@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kDefaultMaxPullBytes = int64_t{64} << 20;
 constexpr int kMaxRounds = 100;
 
-// Every shard's digest; those in `wanted` of `exact_event`.
+// The digests of shards `wanted`, of `exact_event` if there is one.
 absl::Status ReadShardDigests(ClusterCore& cluster, const TableInfo& table,
                               const std::vector<int32_t>& wanted,
                               std::optional<int64_t> exact_event,
@@ -46,6 +46,50 @@ absl::StatusOr<TableDigest> MergeDigests(
     result.digest += digest.row_sum;
   }
   return result;
+}
+
+int64_t Newest(const std::vector<ShardDigest>& digests) {
+  int64_t newest = 0;
+  for (const ShardDigest& digest : digests) {
+    newest = std::max(newest, digest.event);
+  }
+  return newest;
+}
+
+// All in the first round and without an event; then those of another event.
+std::vector<int32_t> ShardsNotAt(const std::vector<ShardDigest>& digests,
+                                 std::optional<int64_t> event, int round) {
+  std::vector<int32_t> shards;
+  for (size_t i = 0; i < digests.size(); ++i) {
+    if (round == 0 || !event.has_value() || digests[i].event != *event) {
+      shards.push_back(static_cast<int32_t>(i));
+    }
+  }
+  return shards;
+}
+
+// `size` bytes of rows from `first_row_id` on.
+absl::Status CheckRows(const TableInfo& table, int64_t first_row_id,
+                       int64_t size) {
+  const int64_t row_bytes = table.row_bytes();
+  const int64_t row_count = size / row_bytes;
+  if (size % row_bytes != 0) {
+    return wire::Error(absl::StatusCode::kInvalidArgument,
+                       wire::reasons::kBadShape,
+                       absl::StrCat(size, " bytes, wanted whole rows of ",
+                                    row_bytes, " bytes"),
+                       {{"found_bytes", std::to_string(size)},
+                        {"row_bytes", std::to_string(row_bytes)}});
+  }
+  if (first_row_id < 0 || first_row_id > table.spec.row_count - row_count) {
+    return wire::Error(
+        absl::StatusCode::kOutOfRange, wire::reasons::kRowOutOfTable,
+        absl::StrCat(row_count, " rows from row id ", first_row_id,
+                     ", wanted rows in [0, ", table.spec.row_count, ")"),
+        {{"row_id", std::to_string(first_row_id)},
+         {"row_count", std::to_string(table.spec.row_count)}});
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -111,32 +155,22 @@ absl::StatusOr<TableDigest> ReadDigest(ClusterCore& cluster,
                                        const CallContext& context) {
   const auto count = static_cast<int32_t>(table.shards.size());
   std::vector<ShardDigest> digests(count);
-  std::vector<int32_t> wanted;
-  for (int32_t shard = 0; shard < count; ++shard) wanted.push_back(shard);
   std::optional<int64_t> event = exact_event;
   absl::Status status;
-  // A digest reads every row, and the table may move on meanwhile.
+  // A digest reads every row, and the table may move on meanwhile: then those
+  // behind are asked again, or all anew.
   for (int round = 0; round < kMaxRounds; ++round) {
-    status = ReadShardDigests(cluster, table, wanted, event, context, digests);
-    if (!status.ok()) {
-      const bool past = wire::ReasonOf(status) == wire::reasons::kEventPast;
-      if (!past || exact_event.has_value()) return status;
-      if (cluster.clock().Now() >= context.deadline) return status;
-      event.reset();
-      wanted.clear();
-      for (int32_t shard = 0; shard < count; ++shard) wanted.push_back(shard);
+    const std::vector<int32_t> behind = ShardsNotAt(digests, event, round);
+    if (round > 0 && behind.empty()) return MergeDigests(digests);
+    status = ReadShardDigests(cluster, table, behind, event, context, digests);
+    if (status.ok()) {
+      event = Newest(digests);
       continue;
     }
-    int64_t newest = 0;
-    for (const ShardDigest& digest : digests) {
-      newest = std::max(newest, digest.event);
-    }
-    wanted.clear();
-    for (int32_t shard = 0; shard < count; ++shard) {
-      if (digests[shard].event != newest) wanted.push_back(shard);
-    }
-    if (wanted.empty()) return MergeDigests(digests);
-    event = newest;
+    const bool past = wire::ReasonOf(status) == wire::reasons::kEventPast;
+    if (!past || exact_event.has_value()) return status;
+    if (cluster.clock().Now() >= context.deadline) return status;
+    event.reset();
   }
   return status;
 }
@@ -144,32 +178,16 @@ absl::StatusOr<TableDigest> ReadDigest(ClusterCore& cluster,
 absl::Status WriteRows(ClusterCore& cluster, const TableInfo& table,
                        int64_t first_row_id, std::span<const std::byte> rows,
                        const CallContext& context) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckRows(table, first_row_id, std::ssize(rows)));
   const int64_t row_bytes = table.row_bytes();
-  const auto size = static_cast<int64_t>(rows.size());
-  const int64_t row_count = size / row_bytes;
-  if (size % row_bytes != 0) {
-    return wire::Error(absl::StatusCode::kInvalidArgument,
-                       wire::reasons::kBadShape,
-                       absl::StrCat(size, " bytes, wanted whole rows of ",
-                                    row_bytes, " bytes"),
-                       {{"found_bytes", std::to_string(size)},
-                        {"row_bytes", std::to_string(row_bytes)}});
-  }
-  if (first_row_id < 0 || first_row_id > table.spec.row_count - row_count) {
-    return wire::Error(
-        absl::StatusCode::kOutOfRange, wire::reasons::kRowOutOfTable,
-        absl::StrCat("rows [", first_row_id, ", ", first_row_id + row_count,
-                     "), wanted rows in [0, ", table.spec.row_count, ")"),
-        {{"row_id", std::to_string(first_row_id)},
-         {"row_count", std::to_string(table.spec.row_count)}});
-  }
+  const int64_t end_row = first_row_id + std::ssize(rows) / row_bytes;
   const int64_t max_bytes = table.spec.max_pull_bytes == 0
                                 ? kDefaultMaxPullBytes
                                 : table.spec.max_pull_bytes;
   const int64_t call_rows = std::max<int64_t>(1, max_bytes / row_bytes);
   const auto write_shard = [&](int32_t shard) -> absl::Status {
     const TableShard& range = table.shards[shard];
-    const int64_t end = std::min(range.end_row, first_row_id + row_count);
+    const int64_t end = std::min(range.end_row, end_row);
     for (int64_t row = std::max(range.first_row, first_row_id); row < end;
          row += call_rows) {
       const int64_t count = std::min(call_rows, end - row);

@@ -113,6 +113,7 @@ TEST_F(GrpcTest, AServerThatIsNotThereEndsTheConnect) {
 TEST_F(GrpcTest, ATableComesBackAsItWasMade) {
   TableSpec spec = Spec();
   spec.shard_bounds = {0, 1000, 100'000};
+  spec.max_pull_bytes = 1 << 20;
   spec.initializer = {Initializer::Kind::kUniform, ~uint64_t{0}, 0.5F};
   spec.non_finite_policy = NonFinitePolicy::kSkipRow;
   spec.ngram = NgramMetadata{~uint64_t{5}, 2, {1, ~uint64_t{0}}};

@@ -1,7 +1,7 @@
 // An n-gram table trained in cycles, against the stated arithmetic.
 
 #include <map>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "client/internal/ngram_cache.h"
@@ -47,31 +47,16 @@ TEST_F(NgramTest, AMissingRowIsNamedAndNoNeighbourTaken) {
               Fails(absl::StatusCode::kNotFound, "ROW_NOT_CACHED"));
 }
 
-// Trainers and their oracle, over several cycles.
-struct TrainingRun {
-  std::vector<std::unique_ptr<Trainer>> trainers;
-  std::vector<std::unique_ptr<NgramEmbedding>> embeddings;
-  /// [cycle][rank][step].
-  std::vector<std::vector<std::vector<TokenList>>> tokens;
-};
-
-TEST_F(NgramTest, TrainingMatchesTheStatedArithmeticBitForBit) {
-  constexpr int32_t kTrainers = 2;
-  constexpr int64_t kCycles = 5;
-  Random random(20240601);
-  SCOPED_TRACE(random.Trace());
-  MakeTable(NgramSpec(kTrainers));
-  NgramOracle oracle(kRowCount, kSignSeed, kSignRowCount);
-  TrainingRun run;
-  for (int32_t rank = 0; rank < kTrainers; ++rank) {
-    run.trainers.push_back(Join(rank));
-    run.embeddings.push_back(MakeEmbedding(*run.trainers[rank]));
-  }
-  for (int64_t cycle = 0; cycle <= kCycles; ++cycle) {
-    run.tokens.emplace_back(kTrainers, std::vector<TokenList>(2));
-    for (auto& steps : run.tokens.back()) {
+// Tokens by [cycle][rank][step], steps of 0 and 1 token too; few distinct
+// tokens, so that rows repeat often.
+std::vector<std::vector<std::vector<TokenList>>> RandomTokens(
+    Random& random, int64_t cycle_count, int32_t trainer_count) {
+  std::vector<std::vector<std::vector<TokenList>>> cycles(
+      cycle_count, std::vector<std::vector<TokenList>>(
+                       trainer_count, std::vector<TokenList>(2)));
+  for (auto& ranks : cycles) {
+    for (auto& steps : ranks) {
       for (TokenList& tokens : steps) {
-        // 0 and 1 token too; few distinct tokens, so rows repeat often.
         tokens.resize(random.Integer(0, 30));
         for (int32_t& token : tokens) {
           token = static_cast<int32_t>(random.Integer(0, 6) * 9157);
@@ -79,33 +64,55 @@ TEST_F(NgramTest, TrainingMatchesTheStatedArithmeticBitForBit) {
       }
     }
   }
+  return cycles;
+}
+
+// A trainer's cycle; what it embeds is what `oracle` says. Returns its
+// gradient by `oracle`.
+class TrainingTest : public NgramTest {
+ protected:
+  static void TrainCycle(NgramEmbedding& embedding, const NgramOracle& oracle,
+                         int64_t first_step,
+                         const std::vector<TokenList>& steps,
+                         std::map<int64_t, NgramOracle::Row>& gradient) {
+    ASSERT_THAT(embedding.StartCycle(first_step, Views(steps)), IsOk());
+    std::vector<NgramOracle::Rows> handed;
+    for (const TokenList& tokens : steps) {
+      const auto embedded = Embed(embedding, tokens);
+      ASSERT_THAT(embedded, IsOk());
+      EXPECT_EQ(*embedded, oracle.Embed(tokens));
+      handed.push_back(Gradient(*embedded, 0.7F));
+      ASSERT_THAT(Accumulate(embedding, tokens, handed.back()), IsOk());
+    }
+    gradient = oracle.CycleGradient(steps, handed);
+  }
+};
+
+TEST_F(TrainingTest, MatchesTheStatedArithmeticBitForBit) {
+  constexpr int32_t kTrainers = 2;
+  constexpr int64_t kCycles = 5;
+  Random random(20240601);
+  SCOPED_TRACE(random.Trace());
+  MakeTable(NgramSpec(kTrainers));
+  NgramOracle oracle(kRowCount, kSignSeed, kSignRowCount);
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  std::vector<std::unique_ptr<NgramEmbedding>> embeddings;
+  for (int32_t rank = 0; rank < kTrainers; ++rank) {
+    trainers.push_back(Join(rank));
+    embeddings.push_back(MakeEmbedding(*trainers[rank]));
+  }
+  const auto tokens = RandomTokens(random, kCycles + 1, kTrainers);
   for (int64_t cycle = 0; cycle < kCycles; ++cycle) {
-    std::vector<std::map<int64_t, NgramOracle::Row>> gradients;
+    std::vector<std::map<int64_t, NgramOracle::Row>> gradients(kTrainers);
     for (int32_t rank = 0; rank < kTrainers; ++rank) {
-      NgramEmbedding& embedding = *run.embeddings[rank];
-      const std::vector<TokenList>& steps = run.tokens[cycle][rank];
-      ASSERT_THAT(embedding.StartCycle(2 * cycle, Views(steps)), IsOk());
-      std::vector<NgramOracle::Rows> handed;
-      for (const TokenList& tokens : steps) {
-        const auto embedded = Embed(embedding, tokens);
-        ASSERT_THAT(embedded, IsOk());
-        EXPECT_EQ(*embedded, oracle.Embed(tokens));
-        handed.push_back(Gradient(*embedded, 0.7F));
-        ASSERT_THAT(Accumulate(embedding, tokens, handed.back()), IsOk());
-      }
-      gradients.push_back(oracle.CycleGradient(steps, handed));
-      // One rank sends its ids ahead, the other does not.
-      if (rank == 0) {
-        ASSERT_THAT(
-            embedding.PrefetchNextCycle(Views(run.tokens[cycle + 1][rank])),
-            IsOk());
-      }
+      TrainCycle(*embeddings[rank], oracle, 2 * cycle, tokens[cycle][rank],
+                 gradients[rank]);
     }
-    for (int32_t rank = kTrainers - 1; rank >= 0; --rank) {
-      std::optional<CommitDecision> decision;
-      if (rank == 0) decision = Scalars();
-      EXPECT_EQ(*run.embeddings[rank]->FinishCycle(decision), cycle + 1);
-    }
+    // Rank 0 sends its ids ahead, rank 1 does not.
+    ASSERT_THAT(embeddings[0]->PrefetchNextCycle(Views(tokens[cycle + 1][0])),
+                IsOk());
+    EXPECT_EQ(*embeddings[1]->FinishCycle(), cycle + 1);
+    EXPECT_EQ(*embeddings[0]->FinishCycle(Scalars()), cycle + 1);
     oracle.Apply(gradients, Scalars());
   }
 }
