@@ -153,9 +153,16 @@ constexpr float UpdateSecondMoment(float v, float mean_square,
   return v * f.beta2 + mean_square * f.sq_mul;
 }
 
+/// The square root, correctly rounded. A template because clang's builtin is no
+/// constant expression: the callers are constexpr for the device's sake.
+template <typename Float>
+constexpr Float SquareRoot(Float x) {
+  return __builtin_sqrtf(x);
+}
+
 /// `sqrt(v) + eps`, shared by all elements of a row.
 constexpr float RowAdamDenominator(float v, const RowAdamFactors& f) {
-  return __builtin_sqrtf(v) + f.eps;
+  return SquareRoot(v) + f.eps;
 }
 
 /// The new value of weight `p` for the merged gradient `g`, before it is

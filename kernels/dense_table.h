@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/row_table.h"
 
@@ -126,8 +127,7 @@ constexpr AdamWElement UpdateAdamW(const AdamWElement& old, float main_grad,
   const float p = old.weight * f.decay_mul;
   const float m = f.beta1 * old.first_moment + f.one_minus_beta1 * g;
   const float v = f.beta2 * old.second_moment + f.one_minus_beta2 * g * g;
-  const float denominator =
-      __builtin_sqrtf(v) / f.root_correction2 + f.eps;
+  const float denominator = SquareRoot(v) / f.root_correction2 + f.eps;
   return {p - f.step * m / denominator, m, v};
 }
 

@@ -72,10 +72,11 @@ class AdamWShare {
       : table_(table), factors_(factors), policy_(policy), row_(table.dim) {}
 
   void Apply(int64_t slot) {
-    const bool finite = FormRow(slot) & FormBias(slot);
+    const bool finite_row = FormRow(slot);
+    const bool finite_bias = FormBias(slot);
     ++report_.row_visits;
     report_.bytes_moved += RowBytes() + table_.dim * int64_t{sizeof(Main)};
-    if (finite || policy_ == NonFinitePolicy::kPropagate) {
+    if ((finite_row && finite_bias) || policy_ == NonFinitePolicy::kPropagate) {
       StoreRow(slot);
       report_.bytes_moved += RowBytes();
     } else {

@@ -48,7 +48,7 @@ absl::Status ForEachBlock(
     Executor& executor, int64_t block_count, int64_t scratch_floats,
     absl::FunctionRef<void(int64_t block, float* scratch)> body) {
   ScratchPool pool;
-  const absl::Status filled =
+  absl::Status filled =
       pool.Fill(std::min<int64_t>(block_count, executor.concurrency()),
                 scratch_floats * int64_t{sizeof(float)});
   if (!filled.ok()) return filled;
