@@ -36,6 +36,16 @@ absl::Status NotSealedError(int64_t event, int32_t trainer_rank) {
        {"trainer_rank", absl::StrCat(trainer_rank)}});
 }
 
+absl::Status SessionCountError(int64_t event, int64_t session_count,
+                               int32_t trainer_count) {
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadCommit,
+      absl::StrCat("the commit names ", session_count, " sessions; event ",
+                   event, " has ", trainer_count, " trainers"),
+      {{"found", absl::StrCat(session_count)},
+       {"wanted", absl::StrCat(trainer_count)}});
+}
+
 absl::Status CommitDiffersError(int64_t event) {
   return wire::Error(
       absl::StatusCode::kAlreadyExists, wire::reasons::kCommitDiffers,
@@ -146,12 +156,7 @@ absl::StatusOr<bool> Events::CheckCommit(
   const int32_t trainer_count = trainer_counts_.At(event);
   const auto session_count = static_cast<int64_t>(commit.sessions.size());
   if (session_count != trainer_count) {
-    return wire::Error(
-        absl::StatusCode::kInvalidArgument, wire::reasons::kBadCommit,
-        absl::StrCat("the commit names ", session_count, " sessions; event ",
-                     event, " has ", trainer_count, " trainers"),
-        {{"found", absl::StrCat(session_count)},
-         {"wanted", absl::StrCat(trainer_count)}});
+    return SessionCountError(event, session_count, trainer_count);
   }
   if (!commit.skip) {
     ROWHOUSE_RETURN_IF_ERROR(
