@@ -33,6 +33,15 @@ absl::Status MakeTable(Cluster& cluster, int32_t shard_count) {
   return cluster.CreateTable(kTable, spec).status();
 }
 
+// Step size and decay of second moments, the same for every event.
+RowAdamScalars Scalars() {
+  RowAdamScalars scalars;
+  scalars.step_size = 0.02;
+  scalars.beta2 = 0.95;
+  scalars.eps = 1e-10;
+  return scalars;
+}
+
 // One event: rows 7 and 42 and the last learn that every weight should be 1.
 absl::Status TrainEvent(Trainer& trainer, int64_t event) {
   const std::vector<int64_t> row_ids = {7, 999'999, 42, 7};
@@ -55,11 +64,7 @@ absl::Status TrainEvent(Trainer& trainer, int64_t event) {
               static_cast<double>(rows[0]));
 
   // Our part is complete; when all trainers say so, the event is applied.
-  RowAdamScalars scalars;
-  scalars.step_size = 0.02;
-  scalars.beta2 = 0.95;
-  scalars.eps = 1e-10;
-  return trainer.SealAndCommit(event, scalars);
+  return trainer.SealAndCommit(event, Scalars());
 }
 
 absl::Status Train(const std::vector<std::string>& addresses) {
@@ -76,6 +81,12 @@ absl::Status Train(const std::vector<std::string>& addresses) {
   // This process is the table's only trainer, so it also commits.
   auto trainer = Trainer::Join(**cluster, kTable, /*rank=*/0);
   if (!trainer.ok()) return trainer.status();
+  // A predecessor may have died between its seal and its commit.
+  while ((*trainer)->next_commit() < (*trainer)->next_event()) {
+    const absl::Status owed =
+        (*trainer)->Commit((*trainer)->next_commit(), Scalars());
+    if (!owed.ok()) return owed;
+  }
   for (int step = 0; step < 10; ++step) {
     const absl::Status trained =
         TrainEvent(**trainer, (*trainer)->next_event());

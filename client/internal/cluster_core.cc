@@ -6,6 +6,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
@@ -14,7 +15,7 @@ namespace {
 absl::Status Differs(const ServerInfo& info, std::string_view what,
                      std::string_view found, std::string_view wanted) {
   return wire::Error(
-      absl::StatusCode::kFailedPrecondition, "SERVER_DIFFERS",
+      absl::StatusCode::kFailedPrecondition, wire::reasons::kServerDiffers,
       absl::StrCat(info.address, ": ", std::string(what), " ",
                    std::string(found), ", wanted ", std::string(wanted)),
       {{"address", info.address},

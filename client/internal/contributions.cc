@@ -39,19 +39,26 @@ int64_t Contributions::next_event() const {
   return next_event_;
 }
 
+absl::Status Contributions::CheckOpen(int64_t event) const {
+  MutexLock lock(mutex_);
+  return IsSealed(event) ? Sealed(event, next_event_) : absl::OkStatus();
+}
+
+bool Contributions::IsSealed(int64_t event) const {
+  const auto found = contributions_.find(event);
+  return event < next_event_ ||
+         (found != contributions_.end() && found->second.sealed);
+}
+
 absl::StatusOr<int32_t> Contributions::BeginPart(int64_t event,
                                                  std::optional<int32_t> part) {
   MutexLock lock(mutex_);
   if (part.has_value()) return *part;
-  const auto found = contributions_.find(event);
-  const bool known = found != contributions_.end();
-  if (event < next_event_ || (known && found->second.sealed)) {
-    return Sealed(event, next_event_);
-  }
+  if (IsSealed(event)) return Sealed(event, next_event_);
   Contribution& contribution = contributions_[event];
   if (contribution.in_flight) {
     return wire::Error(
-        absl::StatusCode::kFailedPrecondition, "PART_IN_FLIGHT",
+        absl::StatusCode::kFailedPrecondition, wire::reasons::kPartInFlight,
         absl::StrCat("part ", contribution.next_part, " of event ", event,
                      " is being pushed, wanted a part number to "
                      "push another at once"),

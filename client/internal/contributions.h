@@ -40,6 +40,12 @@ class Contributions {
   ///                        ago that it is not known any more.
   absl::StatusOr<int32_t> PartCount(int64_t event) const;
 
+  /// Checks that `event` is not sealed, by this trainer or a predecessor.
+  ///
+  /// Errors:
+  ///   kFailedPrecondition  CONTRIBUTION_SEALED.
+  absl::Status CheckOpen(int64_t event) const;
+
   void SetSealed(int64_t event, int32_t part_count);
   void Discard(int64_t event);
 
@@ -51,6 +57,7 @@ class Contributions {
     bool inherited = false;
   };
 
+  bool IsSealed(int64_t event) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

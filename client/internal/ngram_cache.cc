@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
@@ -61,7 +62,7 @@ absl::StatusOr<std::vector<int64_t>> FindSlots(
     const auto found = std::lower_bound(want.begin(), want.end(), row_ids[i]);
     if (found == want.end() || *found != row_ids[i]) {
       return wire::Error(
-          absl::StatusCode::kNotFound, "ROW_NOT_CACHED",
+          absl::StatusCode::kNotFound, wire::reasons::kRowNotCached,
           absl::StrCat("row id ", row_ids[i], " at position ", i,
                        ", wanted one of the ", want.size(), " rows pulled"),
           {{"row_id", std::to_string(row_ids[i])},

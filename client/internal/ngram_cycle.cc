@@ -13,8 +13,8 @@ namespace rowhouse::client::internal {
 namespace {
 
 absl::Status OutOfOrder(const std::string& message) {
-  return wire::Error(absl::StatusCode::kFailedPrecondition, "OUT_OF_ORDER",
-                     message);
+  return wire::Error(absl::StatusCode::kFailedPrecondition,
+                     wire::reasons::kOutOfOrder, message);
 }
 
 absl::Status CheckBytes(size_t found, size_t wanted) {
@@ -69,6 +69,12 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
                                    std::span<const Tokens> steps) {
   if (cycle_.has_value()) {
     return OutOfOrder("StartCycle in a cycle, wanted FinishCycle first");
+  }
+  if (trainer_.rank() == 0 && trainer_.next_commit() < trainer_.next_event()) {
+    return OutOfOrder(absl::StrCat("StartCycle while event ",
+                                   trainer_.next_commit(),
+                                   ", which a predecessor sealed, waits for "
+                                   "its decision, wanted Trainer::Commit"));
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckSteps(first_step, std::ssize(steps)));
   Cycle cycle;
@@ -214,7 +220,8 @@ absl::StatusOr<int64_t> NgramCore::FinishCycle(
 absl::Status NgramCore::DropCycle() {
   if (!cycle_.has_value()) return OutOfOrder("DropCycle outside of a cycle");
   if (cycle_->finishing) {
-    return OutOfOrder("DropCycle after FinishCycle has begun");
+    ROWHOUSE_RETURN_IF_ERROR(
+        trainer_.Discard(cycle_->event, {.timeout = options_.timeout}));
   }
   next_.reset();
   cycle_.reset();

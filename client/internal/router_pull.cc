@@ -21,7 +21,8 @@ bool IsPast(const absl::Status& status) {
 }
 
 absl::Status MovedOn() {
-  return wire::Error(absl::StatusCode::kDeadlineExceeded, "EVENTS_MOVED_ON",
+  return wire::Error(absl::StatusCode::kDeadlineExceeded,
+                     wire::reasons::kEventsMovedOn,
                      "events were applied faster than the rows of one could be "
                      "read");
 }

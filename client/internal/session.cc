@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "client/internal/retry.h"
@@ -114,13 +115,23 @@ absl::StatusOr<OpenedSession> OpenSessionEverywhere(
   return lost;
 }
 
+namespace {
+
+// The seals of a rank on an open event.
+struct Seals {
+  int32_t count = 0;  // Shards that have one.
+  std::set<int64_t> sessions;
+};
+
+}  // namespace
+
 absl::StatusOr<Inheritance> SettleContributions(const Router& router,
                                                 TrainerSession trainer,
                                                 const CallContext& context) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<EventState> states,
                             ReadEventStates(router, context));
   Inheritance result;
-  std::map<int64_t, int32_t> sealed_counts;
+  std::map<int64_t, Seals> seals;
   for (const EventState& state : states) {
     result.committed_event =
         std::max(result.committed_event, CommittedEvent(state));
@@ -128,14 +139,16 @@ absl::StatusOr<Inheritance> SettleContributions(const Router& router,
       const ContributionState* contribution =
           FindContribution(state, open.event, trainer.rank);
       if (contribution != nullptr && contribution->sealed) {
-        ++sealed_counts[open.event];
+        Seals& seen = seals[open.event];
+        ++seen.count;
+        seen.sessions.insert(contribution->session);
       }
     }
   }
-  for (const auto& [event, count] : sealed_counts) {
+  for (const auto& [event, seen] : seals) {
     // A committed event was sealed everywhere.
     if (event <= result.committed_event) continue;
-    if (count == router.shard_count()) {
+    if (seen.count == router.shard_count() && seen.sessions.size() == 1) {
       result.sealed_events.insert(event);
       continue;
     }

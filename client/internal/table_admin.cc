@@ -38,7 +38,8 @@ absl::StatusOr<TableDigest> MergeDigests(
   TableDigest result{digests[0].history_sum, digests[0].event};
   for (const ShardDigest& digest : digests) {
     if (digest.history_sum != digests[0].history_sum) {
-      return wire::Error(absl::StatusCode::kInternal, "HISTORY_DIFFERS",
+      return wire::Error(absl::StatusCode::kInternal,
+                         wire::reasons::kHistoryDiffers,
                          absl::StrCat("shards of different histories at event ",
                                       result.event, ", wanted one history"),
                          {{"event", std::to_string(result.event)}});

@@ -137,30 +137,42 @@ absl::StatusOr<PushResult> TrainerCore::Push(
                   .rows = &rows,
                   .gradients = gradients,
                   .seal_part_count = std::nullopt};
-  if (options.seal) push.seal_part_count = part + 1;
-  const absl::StatusOr<bool> duplicate =
-      router_->Push(push, Context(options.timeout));
+  const CallContext context = Context(options.timeout);
+  // With more shards than one the seal waits until all have accepted the part:
+  // a part that is refused leaves no shard sealed.
+  const bool seal_along = options.seal && router_->shard_count() == 1;
+  if (seal_along) push.seal_part_count = part + 1;
+  absl::StatusOr<bool> duplicate = router_->Push(push, context);
+  if (duplicate.ok() && options.seal && !seal_along) {
+    absl::Status sealed = SealEverywhere(event, part + 1, context);
+    if (!sealed.ok()) duplicate = std::move(sealed);
+  }
   contributions_.EndPart(event, options.part, part, duplicate.ok());
   ROWHOUSE_RETURN_IF_ERROR(duplicate.status());
   if (options.seal) contributions_.SetSealed(event, part + 1);
   return PushResult{part, *duplicate};
 }
 
+absl::Status TrainerCore::SealEverywhere(int64_t event, int32_t part_count,
+                                         const CallContext& context) {
+  return router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
+    return channel.Seal(table().name, session_.trainer, event, part_count,
+                        context);
+  });
+}
+
 absl::Status TrainerCore::Seal(int64_t event, const CallOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CommitterStatus());
   ROWHOUSE_ASSIGN_OR_RETURN(const int32_t part_count,
                             contributions_.PartCount(event));
-  const CallContext context = Context(options.timeout);
   ROWHOUSE_RETURN_IF_ERROR(
-      router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
-        return channel.Seal(table().name, session_.trainer, event, part_count,
-                            context);
-      }));
+      SealEverywhere(event, part_count, Context(options.timeout)));
   contributions_.SetSealed(event, part_count);
   return absl::OkStatus();
 }
 
 absl::Status TrainerCore::Discard(int64_t event, const CallOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(contributions_.CheckOpen(event));
   const CallContext context = Context(options.timeout);
   ROWHOUSE_RETURN_IF_ERROR(
       router_->CallShards(context, [&](int32_t, ShardChannel& channel) {

@@ -60,6 +60,8 @@ class TrainerCore {
   absl::Status WaitForEvent(int64_t event, const CallOptions& options);
 
  private:
+  absl::Status SealEverywhere(int64_t event, int32_t part_count,
+                              const CallContext& context);
   absl::Status CheckRows(const PulledRows& rows) const;
   CallContext Context(absl::Duration timeout) {
     return cluster().Context(timeout, &stop_);

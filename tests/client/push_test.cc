@@ -184,6 +184,37 @@ TEST_F(PushTest, AFailedPushChangesNothingAndMayBeReplaced) {
   EXPECT_EQ(PushFloats(*trainer, 1, {0, 1}, {1, 1})->part, 0);
 }
 
+// Row 11 lies on the last shard, row 0 on the first, which accepts its share.
+TEST_F(PushTest, APartThatOneShardRefusesSealsNoShard) {
+  MakeTable(Spec());
+  const auto trainer = Join();
+  EXPECT_THAT(PushFloats(*trainer, 1, {0, 11}, {1, NAN}, {.seal = true}),
+              Fails(absl::StatusCode::kInvalidArgument, "NOT_FINITE"));
+  EXPECT_EQ(trainer->next_event(), 1);
+  ASSERT_THAT(trainer->Discard(1), IsOk());
+  ASSERT_THAT(PushFloats(*trainer, 1, {0, 11}, {-1, 1}, {.seal = true}),
+              IsOk());
+  ASSERT_THAT(trainer->Commit(1, SignStep()), IsOk());
+  EXPECT_EQ(*PullFloats(*trainer, {0, 11}, {.min_event = 1}),
+            (std::vector<float>{1, 1, -1, -1}));
+}
+
+TEST_F(PushTest, ASealedContributionCannotBeDiscarded) {
+  MakeTable(Spec());
+  const auto trainer = Join();
+  ASSERT_THAT(PushFloats(*trainer, 1, {0}, {1}, {.seal = true}), IsOk());
+  EXPECT_THAT(trainer->Discard(1), Fails(absl::StatusCode::kFailedPrecondition,
+                                         "CONTRIBUTION_SEALED"));
+  // Nor one that a predecessor sealed.
+  const auto successor = Join();
+  EXPECT_THAT(
+      successor->Discard(1),
+      Fails(absl::StatusCode::kFailedPrecondition, "CONTRIBUTION_SEALED"));
+  ASSERT_THAT(successor->Commit(1, SignStep()), IsOk());
+  EXPECT_EQ(*PullFloats(*successor, {0}, {.min_event = 1}),
+            (std::vector<float>{-1, -1}));
+}
+
 TEST_F(PushTest, DiscardedPartsDoNotCount) {
   MakeTable(Spec());
   const auto trainer = Join();

@@ -133,7 +133,9 @@ class NgramEmbedding {
       std::optional<CommitDecision> decision = std::nullopt);
 
   /// Ends the cycle without an event, as after the last steps of a run: its
-  /// gradient, and what was prefetched, are dropped.
+  /// gradient, and what was prefetched, are dropped. After a `FinishCycle` that
+  /// was refused (NOT_FINITE, say) it drops what some shards had accepted; the
+  /// event stays this trainer's to seal.
   absl::Status DropCycle();
 
   /// Pulls the rows of `batches` into the cache, as of the last event, in place

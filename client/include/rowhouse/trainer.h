@@ -147,6 +147,9 @@ class Trainer {
   ///   kInvalidArgument     BAD_SHAPE, NOT_FINITE.
   ///   kFailedPrecondition  EVENT_AHEAD, EVENT_PAST, CONTRIBUTION_SEALED.
   ///   kAlreadyExists       PART_DIFFERS: the part has other content.
+  /// Shards check their rows each for itself: a part that one refused others
+  /// may have accepted. `Discard` the event before other gradients take its
+  /// place.
   ///   kResourceExhausted   CONTRIBUTION_FULL.
   absl::StatusOr<PushResult> Push(int64_t event, const RowSet& rows,
                                   std::span<const std::byte> gradients,
@@ -166,7 +169,11 @@ class Trainer {
   ///   Rank 0: that of an earlier commit.
   absl::Status Seal(int64_t event, const CallOptions& options = {});
 
-  /// Drops the parts pushed to `event`, which is not sealed.
+  /// Drops the parts pushed to `event`.
+  ///
+  /// Errors:
+  ///   kFailedPrecondition  CONTRIBUTION_SEALED, by this trainer or its
+  ///                        predecessor.
   absl::Status Discard(int64_t event, const CallOptions& options = {});
 
   /// Rank 0: hands the decision for `event` to the library's committer, which
