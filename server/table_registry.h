@@ -28,6 +28,7 @@ struct ServedTable {
   v1::TableSpec spec;  ///< Canonical (service/spec_validation.h).
   std::atomic<int64_t> reserved_bytes = 0;
   std::unique_ptr<Shard> shard;
+  std::atomic<int32_t> import_count = 0;  ///< Imports under way.
 };
 
 struct CreatedTable {

@@ -112,6 +112,10 @@ inline constexpr std::string_view kParkedReadsFull = "PARKED_READS_FULL";
 inline constexpr std::string_view kContributionFull = "CONTRIBUTION_FULL";
 /// The contribution would exceed the table's part count for one trainer.
 inline constexpr std::string_view kPartsFull = "PARTS_FULL";
+/// The table's trainer count has changed as often as is kept.
+inline constexpr std::string_view kTrainerCountsFull = "TRAINER_COUNTS_FULL";
+/// As many imports of the table are under way as may be. With a retry delay.
+inline constexpr std::string_view kImportsOpen = "IMPORTS_OPEN";
 /// The table needs more bytes than are left.
 inline constexpr std::string_view kMemory = "MEMORY";
 

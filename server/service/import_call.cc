@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "kernels/dtype.h"
+#include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
@@ -78,15 +80,34 @@ absl::Status ImportCall::OnMessage() {
 absl::Status ImportCall::Begin() {
   if (!message_.has_header()) return MissingError("header");
   const v1::ImportRowsHeader& header = message_.header();
-  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
-                            tables_.FindShard(header.table()));
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<ServedTable> table,
+                            tables_.Find(header.table()));
+  std::shared_ptr<Shard> shard(table, table->shard.get());
   ROWHOUSE_RETURN_IF_ERROR(
       CheckDtype("header.dtype", header.dtype(), shard->spec().row_dtype));
   ROWHOUSE_RETURN_IF_ERROR(CheckRows(header, *shard));
+  ROWHOUSE_RETURN_IF_ERROR(TakePlace(table));
   first_row_id_ = header.first_row_id();
   row_count_ = header.row_count();
   row_bytes_ = RowBytes(shard->spec());
   active_.Attach(std::move(shard));
+  return absl::OkStatus();
+}
+
+// Rows wait in memory until the call is complete; so only some calls may be
+// under way, and the shard has reserved that much.
+absl::Status ImportCall::TakePlace(const std::shared_ptr<ServedTable>& table) {
+  if (++table->import_count > kMostImports) {
+    --table->import_count;
+    return wire::Error(absl::StatusCode::kResourceExhausted,
+                       reasons::kImportsOpen,
+                       absl::StrCat(kMostImports, " imports of ", table->name,
+                                    " are under way; no more may be"),
+                       {{"limit", "imports of a table"},
+                        {"value", absl::StrCat(kMostImports)}},
+                       absl::Milliseconds(100));
+  }
+  place_ = table;
   return absl::OkStatus();
 }
 

@@ -27,11 +27,15 @@ class ImportCall final : public grpc::ServerReadReactor<v1::ImportRowsRequest> {
 
   void OnReadDone(bool ok) override;
   void OnCancel() override { active_.Cancel(); }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    if (place_ != nullptr) --place_->import_count;
+    delete this;
+  }
 
  private:
   absl::Status OnMessage();
   absl::Status Begin();
+  absl::Status TakePlace(const std::shared_ptr<ServedTable>& table);
   absl::Status OnEnd();
   void End(absl::Status status);
 
@@ -41,6 +45,7 @@ class ImportCall final : public grpc::ServerReadReactor<v1::ImportRowsRequest> {
   v1::ImportRowsRequest message_;
 
   // Set when the first message has come.
+  std::shared_ptr<ServedTable> place_;  // Whose import this is.
   int64_t first_row_id_ = 0;
   int64_t row_count_ = 0;
   int64_t row_bytes_ = 0;

@@ -96,6 +96,9 @@ absl::StatusOr<int32_t> Events::Discard(const TrainerSession& trainer,
   if (event <= applied_) {
     return EventPastError("nothing can be dropped of event", event, applied_);
   }
+  if (AgeOf(event) == Age::kAhead) {
+    return EventAheadError(event, applied_, applied_ + kOpen);
+  }
   const Contribution* found = Find(event, trainer.trainer_rank);
   if (found == nullptr) return 0;
   const auto part_count = static_cast<int32_t>(found->parts.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -43,6 +44,20 @@ absl::StatusOr<int64_t> Pulls::Add(const std::optional<TrainerSession>& trainer,
   place.slots = std::move(slots);
   place.training = training;
   return last_pull_;
+}
+
+void Pulls::DropOlder(const TrainerSession& newest) {
+  for (auto& [pull, place] : pulls_) {
+    if (!place.trainer.has_value() ||
+        place.trainer->trainer_rank != newest.trainer_rank ||
+        place.trainer->session >= newest.session) {
+      continue;
+    }
+    place.slots = std::make_shared<const std::vector<int64_t>>();
+    place.memory = {};
+    place.training = false;
+    place.open = false;
+  }
 }
 
 absl::Status Pulls::Read(int64_t pull, const kernels::RowTable& table,

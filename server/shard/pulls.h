@@ -39,6 +39,10 @@ class Pulls {
   /// From now on the pull shows the table as it is.
   void Open(int64_t pull) { pulls_.at(pull).open = true; }
 
+  /// Frees what the pulls of a rank's sessions before `newest` hold: they show
+  /// nothing any more, and keep their places until their callers go.
+  void DropOlder(const TrainerSession& newest);
+
   /// Gives the place back. A pull that is not there is left alone.
   void Remove(int64_t pull) { pulls_.erase(pull); }
 

@@ -43,12 +43,14 @@ int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
   const Bytes trainers{spec.trainer_count};
   const Bytes contribution_rows =
       trainers * Bytes{spec.max_contribution_row_count};
-  const Bytes pulls = trainers * Bytes{Pulls::kMostPerSession} +
-                      Bytes{limits.max_anonymous_pull_count};
+  const Bytes pulls_and_imports = trainers * Bytes{Pulls::kMostPerSession} +
+                                  Bytes{limits.max_anonymous_pull_count} +
+                                  Bytes{kMostImports};
   const Bytes total =
       rows * (row_bytes + kRowState) +
       contribution_rows * (gradient_bytes + kSlot) * Bytes{Events::kOpen} +
-      contribution_rows * kHandleRows + pulls * Bytes{spec.max_pull_bytes};
+      contribution_rows * kHandleRows +
+      pulls_and_imports * Bytes{spec.max_pull_bytes};
   return total.count;
 }
 

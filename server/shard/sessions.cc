@@ -18,6 +18,11 @@
 namespace rowhouse::server {
 namespace {
 
+// How far a session may pass the newest one known here. Shards know of
+// different sessions only by calls that failed; without a limit one wrong call
+// would leave no number for a successor.
+constexpr int64_t kMostAhead = 1'000'000;
+
 absl::Status FencedError(const TrainerSession& trainer, int64_t newest,
                          std::string_view why) {
   return wire::Error(absl::StatusCode::kAborted, wire::reasons::kFenced,
@@ -42,7 +47,16 @@ absl::StatusOr<Sessions::Opening> Sessions::Open(const TrainerSession& trainer,
         {{"session", absl::StrCat(trainer.session)}});
   }
   const auto found = newest_.find(trainer.trainer_rank);
-  if (found == newest_.end() || trainer.session > found->second.session) {
+  const int64_t newest = found == newest_.end() ? 0 : found->second.session;
+  if (trainer.session - newest > kMostAhead) {
+    return wire::Error(
+        absl::StatusCode::kInvalidArgument, wire::reasons::kBadSession,
+        absl::StrCat("session is ", trainer.session, "; it must be at most ",
+                     kMostAhead, " past the newest, ", newest),
+        {{"session", absl::StrCat(trainer.session)},
+         {"newest_session", absl::StrCat(newest)}});
+  }
+  if (trainer.session > newest) {
     newest_[trainer.trainer_rank] = {trainer.session, owner, now, true};
     return Opening::kNew;
   }

@@ -19,6 +19,10 @@
 
 namespace rowhouse::server {
 
+/// Imports of one table that may be under way; each holds its rows, at most
+/// `max_pull_bytes`, until it is complete.
+inline constexpr int32_t kMostImports = 2;
+
 /// One life of a trainer on one table.
 struct TrainerSession {
   int32_t trainer_rank = 0;
@@ -200,7 +204,7 @@ class TimerQueue;
 class Shard {
  public:
   /// Bytes that the shard reserves: weights, 8 bytes of state a row, two events
-  /// of contributions, handles, and the staging of pulls.
+  /// of contributions, handles, and the staging of pulls and imports.
   static int64_t ReservedBytes(const ShardSpec& spec,
                                const ShardLimits& limits);
 

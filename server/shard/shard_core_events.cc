@@ -101,6 +101,7 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
       landings_.Revoke(event, trainer.trainer_rank,
                        LandingTicket::State::kFenced);
     }
+    pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
   }
   return events_.applied();

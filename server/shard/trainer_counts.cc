@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -50,8 +52,22 @@ absl::Status TrainerCounts::Set(const TrainerCountChange& change,
     return EventPastError("parts may have been accepted for event",
                           change.from_event, current_event);
   }
-  while (changes_.back().from_event >= change.from_event) changes_.pop_back();
-  changes_.push_back(change);
+  std::vector<TrainerCountChange> changes = changes_;
+  while (changes.back().from_event >= change.from_event) changes.pop_back();
+  // A change that changes nothing is not kept.
+  if (changes.back().trainer_count != change.trainer_count) {
+    changes.push_back(change);
+  }
+  if (static_cast<int32_t>(changes.size()) > kMostChanges) {
+    return wire::Error(absl::StatusCode::kResourceExhausted,
+                       wire::reasons::kTrainerCountsFull,
+                       absl::StrCat("the table has had ", changes_.size() - 1,
+                                    " changes of its trainer count; at most ",
+                                    kMostChanges - 1, " are kept"),
+                       {{"limit", "changes of the trainer count"},
+                        {"value", absl::StrCat(kMostChanges - 1)}});
+  }
+  changes_ = std::move(changes);
   return absl::OkStatus();
 }
 

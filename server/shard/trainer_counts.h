@@ -15,6 +15,9 @@ namespace rowhouse::server {
 class TrainerCounts {
  public:
   static constexpr int32_t kMost = 4096;
+  /// Entries kept: every event's count must be known for ever, and lists of
+  /// tables carry them.
+  static constexpr int32_t kMostChanges = 1024;
 
   explicit TrainerCounts(int32_t first_count) : changes_{{1, first_count}} {}
 

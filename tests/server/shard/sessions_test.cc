@@ -66,6 +66,16 @@ TEST(SessionsTest, NumbersBeginWithOne) {
   EXPECT_THAT(sessions.Describe(kStart, absl::Seconds(1)), IsEmpty());
 }
 
+TEST(SessionsTest, ANumberFarAheadIsRefusedSoThatASuccessorHasOne) {
+  Sessions sessions;
+  EXPECT_THAT(sessions.Open({0, INT64_MAX}, 7, kStart),
+              Fails(kInvalid, "BAD_SESSION"));
+  EXPECT_THAT(sessions.Open({0, 1'000'001}, 7, kStart),
+              Fails(kInvalid, "BAD_SESSION"));
+  EXPECT_THAT(sessions.Open({0, 1'000'000}, 7, kStart), IsOk());
+  EXPECT_THAT(sessions.Open({0, 2'000'000}, 8, kStart), IsOk());
+}
+
 TEST(SessionsTest, ASessionThatWasNeverOpenedIsUnknown) {
   Sessions sessions;
   EXPECT_THAT(sessions.Check({0, 1}), Fails(kPrecondition, "NO_SESSION"));

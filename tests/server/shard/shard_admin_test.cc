@@ -127,7 +127,7 @@ TEST_F(ShardAdminTest, ATrainerCountChangesFromItsEventOn) {
   EXPECT_EQ(AppliedEvent(), 3);
 }
 
-TEST(ReservedBytesTest, CountsRowsStateContributionsHandlesAndPulls) {
+TEST(ReservedBytesTest, CountsRowsStateContributionsHandlesPullsAndImports) {
   server::ShardSpec spec{.table = "tables/t",
                          .placement = wire::Placement::Even(101, 2),
                          .shard_index = 1,
@@ -140,8 +140,8 @@ TEST(ReservedBytesTest, CountsRowsStateContributionsHandlesAndPulls) {
                          .max_pull_bytes = 1000};
   server::ShardLimits limits;
   limits.max_anonymous_pull_count = 3;
-  // 51 * (6 + 8) + 20 * (12 + 8) * 2 + 20 * 16 + (2 * 2 + 3) * 1000
-  EXPECT_EQ(server::Shard::ReservedBytes(spec, limits), 8834);
+  // 51 * (6 + 8) + 20 * (12 + 8) * 2 + 20 * 16 + (2 * 2 + 3 + 2) * 1000
+  EXPECT_EQ(server::Shard::ReservedBytes(spec, limits), 10834);
 }
 
 TEST(ReservedBytesTest, StaysAtTheLargestNumber) {

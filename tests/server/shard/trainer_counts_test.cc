@@ -69,5 +69,24 @@ TEST(TrainerCountsTest, CountsLieInTheirRange) {
   EXPECT_THAT(counts.Set({0, 5}, 0), Fails(kInvalid, "BAD_EVENT"));
 }
 
+TEST(TrainerCountsTest, ChangesThatChangeNothingAreNotKept) {
+  TrainerCounts counts(2);
+  for (int64_t event = 3; event < 5000; ++event) {
+    ASSERT_THAT(counts.Set({event, 2}, 0), IsOk());
+  }
+  EXPECT_THAT(counts.changes(), SizeIs(1));
+}
+
+TEST(TrainerCountsTest, TooManyChangesAreRefusedAndChangeNothing) {
+  TrainerCounts counts(1);
+  for (int32_t i = 1; i < TrainerCounts::kMostChanges; ++i) {
+    ASSERT_THAT(counts.Set({10 * i, 1 + i % 2}, 0), IsOk());
+  }
+  EXPECT_THAT(
+      counts.Set({1'000'000, 7}, 0),
+      Fails(absl::StatusCode::kResourceExhausted, "TRAINER_COUNTS_FULL"));
+  EXPECT_EQ(counts.At(2'000'000), 2);
+}
+
 }  // namespace
 }  // namespace rowhouse::server
