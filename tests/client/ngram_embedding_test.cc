@@ -242,7 +242,7 @@ TEST_F(NgramTest, ATableWithoutMetadataNeedsASignPool) {
       internal::MakeNgramEmbedding(*trainer, {}, TestBackend()),
       StatusIs(absl::StatusCode::kInvalidArgument, "without n-gram metadata"));
   NgramOptions options;
-  options.sign_pool = NgramMetadata{1, 16, {}};
+  options.sign_pool.emplace().sign_row_count = 16;
   EXPECT_THAT(internal::MakeNgramEmbedding(*trainer, options, TestBackend()),
               IsOk());
 }
