@@ -110,6 +110,10 @@ inline constexpr std::string_view kPullsOpen = "PULLS_OPEN";
 inline constexpr std::string_view kParkedReadsFull = "PARKED_READS_FULL";
 /// The contribution would exceed the table's row count for one trainer.
 inline constexpr std::string_view kContributionFull = "CONTRIBUTION_FULL";
+/// The contribution would exceed the table's head tokens for one trainer.
+inline constexpr std::string_view kTokensFull = "TOKENS_FULL";
+/// The caller has as many head calls open as it may. With a retry delay.
+inline constexpr std::string_view kHeadCallsOpen = "HEAD_CALLS_OPEN";
 /// The contribution would exceed the table's part count for one trainer.
 inline constexpr std::string_view kPartsFull = "PARTS_FULL";
 /// The table's trainer count has changed as often as is kept.

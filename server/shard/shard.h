@@ -16,6 +16,8 @@
 #include "absl/time/time.h"
 #include "kernels/backend.h"
 #include "proto/wire/placement.h"
+#include "server/shard/head_call.h"
+#include "server/shard/trainer_session.h"
 
 namespace rowhouse::server {
 
@@ -23,27 +25,28 @@ namespace rowhouse::server {
 /// `max_pull_bytes`, until it is complete.
 inline constexpr int32_t kMostImports = 2;
 
-/// One life of a trainer on one table.
-struct TrainerSession {
-  int32_t trainer_rank = 0;
-  int64_t session = 0;
-
-  friend bool operator==(const TrainerSession&,
-                         const TrainerSession&) = default;
-};
-
 /// What rank 0 says an event does.
 struct EventCommit {
   std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
   bool skip = false;
-  kernels::RowAdamScalars scalars;  ///< Unused when `skip`.
+  kernels::RowAdamScalars scalars;  ///< Unused when `skip`, or with `adamw`.
+  std::optional<kernels::AdamWScalars> adamw;  ///< Of a dense table.
 
   friend bool operator==(const EventCommit&, const EventCommit&) = default;
 };
 
 enum class GradientReduction : uint8_t { kSum = 1, kMean = 2 };
 
-/// A sparse table, and which shard of it this is.
+/// What a dense table has beyond a sparse one.
+struct DenseSpec {
+  kernels::DType main_grad_dtype = kernels::DType::kFp32;
+  bool has_master = false;
+  bool has_bias = false;
+  /// Tokens of the head calls of one trainer in one event.
+  int64_t max_head_token_count = 0;
+};
+
+/// A table, and which shard of it this is.
 struct ShardSpec {
   std::string table;  ///< For messages: `tables/{table}`.
   wire::Placement placement;
@@ -58,6 +61,7 @@ struct ShardSpec {
   int64_t max_contribution_row_count = 0;
   int32_t max_part_count = 1;
   int64_t max_pull_bytes = int64_t{64} << 20;
+  std::optional<DenseSpec> dense = std::nullopt;  ///< Not set: a sparse table.
 };
 
 /// Limits of a shard that come from the server's configuration.
@@ -65,6 +69,10 @@ struct ShardLimits {
   int32_t lane_capacity = 4096;
   int32_t max_parked_read_count = 1024;
   int32_t max_anonymous_pull_count = 8;
+  /// Head calls without a trainer, all of them evaluations.
+  int32_t max_anonymous_head_call_count = 2;
+  /// Of the head's GEMMs: they fix the order of its sums.
+  kernels::HeadBlocks head_blocks;
   absl::Duration max_wait = absl::Seconds(30);
   absl::Duration lease = absl::Seconds(30);
 };
@@ -145,6 +153,8 @@ struct ContributionState {
   int32_t part_count = 0;
   int64_t row_count = 0;
   bool sealed = false;
+  int64_t token_count = 0;        ///< Of head parts.
+  int32_t folded_part_count = 0;  ///< Parts that are in main_grad.
 };
 
 struct OpenEventState {
@@ -191,7 +201,18 @@ struct ShardInfo {
 
 class TimerQueue;
 
-/// One server's part of a sparse table: its rows, its events and the lane that
+/// What a `GetEventState` waits for; each that is set.
+struct EventWait {
+  std::optional<int64_t> sealed_event;   ///< All ranks have sealed it.
+  std::optional<int64_t> applied_event;  ///< It is applied.
+  /// Of event `folded_event`, `folded_part_count` parts of `folded_rank` are in
+  /// main_grad, or it is applied.
+  std::optional<int64_t> folded_event;
+  int32_t folded_rank = 0;
+  int32_t folded_part_count = 0;
+};
+
+/// One server's part of a table: its rows, its events and the lane that
 /// orders all work on them.
 ///
 /// Every method but `ResolveRowIds` and the constants hands its work to the
@@ -203,8 +224,9 @@ class TimerQueue;
 /// Knows neither gRPC nor protobuf. Thread-safe.
 class Shard {
  public:
-  /// Bytes that the shard reserves: weights, 8 bytes of state a row, two events
-  /// of contributions, handles, and the staging of pulls and imports.
+  /// Bytes that the shard reserves: weights and the optimizer's state, two
+  /// events of contributions, handles, and the staging of pulls, imports and
+  /// head calls.
   static int64_t ReservedBytes(const ShardSpec& spec,
                                const ShardLimits& limits);
 
@@ -233,9 +255,7 @@ class Shard {
                         Done<std::unique_ptr<Pull>> done) = 0;
   virtual void Digest(std::optional<int64_t> exact_event,
                       std::shared_ptr<Call> call, Done<ShardDigest> done) = 0;
-  virtual void GetEventState(std::optional<int64_t> wait_sealed_event,
-                             std::optional<int64_t> wait_applied_event,
-                             std::shared_ptr<Call> call,
+  virtual void GetEventState(EventWait wait, std::shared_ptr<Call> call,
                              Done<EventState> done) = 0;
   virtual void GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
                                   Done<kernels::GradientStatistics> done) = 0;
@@ -261,6 +281,19 @@ class Shard {
   /// the commit is recorded, before the event is applied.
   virtual void Commit(TrainerSession trainer, int64_t event, EventCommit commit,
                       std::shared_ptr<Call> call, Done<bool> done) = 0;
+
+  // Head calls, on dense tables. One phase at a time; `head` stays until
+  // `done`. The codes and reasons are those of `LmHeadService`.
+  virtual void OpenHead(HeadHeader header, std::shared_ptr<Call> call,
+                        Done<std::unique_ptr<HeadCall>> done) = 0;
+  /// Forms the statistics of the landed tokens on the weights as of the event
+  /// before the call's, for which it waits. `done` gets that event.
+  virtual void ComputeHeadStatistics(HeadCall& head, std::shared_ptr<Call> call,
+                                     Done<int64_t> done) = 0;
+  /// Forms the hidden gradient from the landed merged statistics, and stages
+  /// the weight gradient of a training call as a part.
+  virtual void FinishHead(HeadCall& head, std::shared_ptr<Call> call,
+                          Done<PartReceipt> done) = 0;
 
   // Sessions. `done` gets the last applied event.
   virtual void OpenSession(TrainerSession trainer, int64_t owner,
