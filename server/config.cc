@@ -158,6 +158,27 @@ absl::Status ResolveBackend(const ServerConfig& config,
   return absl::OkStatus();
 }
 
+absl::Status ResolveHead(const ServerConfig& config, ShardLimits& limits) {
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("head_token_block", config.head_token_block(), 0, kMaxCount));
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("head_row_block", config.head_row_block(), 0, kMaxCount));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("max_anonymous_head_call_count",
+                                      config.max_anonymous_head_call_count(), 0,
+                                      kMaxCount));
+  if (config.head_token_block() > 0) {
+    limits.head_blocks.token_count = config.head_token_block();
+  }
+  if (config.head_row_block() > 0) {
+    limits.head_blocks.row_count = config.head_row_block();
+  }
+  if (config.max_anonymous_head_call_count() > 0) {
+    limits.max_anonymous_head_call_count =
+        config.max_anonymous_head_call_count();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolveLimits(const ServerConfig& config, ShardLimits& limits) {
   ROWHOUSE_RETURN_IF_ERROR(
       CheckRange("lane_capacity", config.lane_capacity(), 0, kMaxCount));
@@ -173,6 +194,7 @@ absl::Status ResolveLimits(const ServerConfig& config, ShardLimits& limits) {
   if (config.max_anonymous_pull_count() > 0) {
     limits.max_anonymous_pull_count = config.max_anonymous_pull_count();
   }
+  ROWHOUSE_RETURN_IF_ERROR(ResolveHead(config, limits));
   if (config.has_max_wait_duration()) {
     ROWHOUSE_ASSIGN_OR_RETURN(
         limits.max_wait,

@@ -47,7 +47,6 @@ absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path);
 /// Errors:
 ///   kInvalidArgument  a field is out of range; names it.
 ///   kNotFound         a file that `tls` names cannot be read.
-///   kUnimplemented    a dense table.
 absl::StatusOr<ServerOptions> ToOptions(const config::v1::ServerConfig& config);
 
 }  // namespace rowhouse::server

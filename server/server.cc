@@ -95,7 +95,8 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
       server_service_({.cluster_id = options_.cluster_id,
                        .incarnation = NewIncarnation(),
                        .backend = NameOf(options_.backend.kind)},
-                      tables_, calls_, [this] { Drain(); }) {}
+                      tables_, calls_, [this] { Drain(); }),
+      lm_head_service_(tables_, calls_) {}
 
 Server::~Server() {
   if (!drain_thread_.joinable()) return;  // It never served.
@@ -155,6 +156,7 @@ absl::Status Server::Listen() {
   builder.RegisterService(&event_service_);
   builder.RegisterService(&table_service_);
   builder.RegisterService(&server_service_);
+  builder.RegisterService(&lm_head_service_);
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr || port_ == 0) {
     return absl::UnavailableError(absl::StrCat(
@@ -174,7 +176,8 @@ void Server::SetHealth(bool serving) {
   for (const char* service : {v1::RowService::service_full_name(),
                               v1::EventService::service_full_name(),
                               v1::TableService::service_full_name(),
-                              v1::ServerService::service_full_name()}) {
+                              v1::ServerService::service_full_name(),
+                              v1::LmHeadService::service_full_name()}) {
     health.SetServingStatus(service, serving);
   }
 }

@@ -15,6 +15,7 @@
 #include "server/config.h"
 #include "server/service/active_calls.h"
 #include "server/service/event_service.h"
+#include "server/service/lm_head_service.h"
 #include "server/service/row_service.h"
 #include "server/service/server_service.h"
 #include "server/service/table_service.h"
@@ -81,6 +82,7 @@ class Server {
   EventService event_service_;
   TableService table_service_;
   ServerService server_service_;
+  LmHeadService lm_head_service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> grpc_;
 

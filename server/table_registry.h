@@ -82,7 +82,6 @@ class TableRegistry {
   ///
   /// Errors:
   ///   kInvalidArgument     BAD_NAME, BAD_SPEC, BAD_BOUNDS.
-  ///   kUnimplemented       TABLE_KIND.
   ///   kFailedPrecondition  NOT_PLACED: no shard of the table is on this
   ///   server. kAlreadyExists       TABLE_DIFFERS. kResourceExhausted   MEMORY.
   void Create(std::string name, const v1::TableSpec& spec,

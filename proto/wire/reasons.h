@@ -135,7 +135,8 @@ inline constexpr std::string_view kDraining = "DRAINING";
 
 // UNIMPLEMENTED.
 
-/// This version does not serve this kind of table.
+/// The table is of another kind than the call is for (FAILED_PRECONDITION), or
+/// this version does not serve its kind.
 inline constexpr std::string_view kTableKind = "TABLE_KIND";
 
 // From the client library, without a call.

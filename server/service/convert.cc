@@ -41,6 +41,38 @@ kernels::RowAdamScalars ToScalars(const v1::RowAdamScalars& scalars) {
           .gradient_scale = scalars.gradient_scale()};
 }
 
+kernels::AdamWScalars ToScalars(const v1::AdamWScalars& scalars) {
+  return {.learning_rate = scalars.learning_rate(),
+          .weight_decay = scalars.weight_decay(),
+          .beta1 = scalars.beta1(),
+          .beta2 = scalars.beta2(),
+          .eps = scalars.eps(),
+          .bias_correction1 = scalars.bias_correction1(),
+          .bias_correction2 = scalars.bias_correction2(),
+          .gradient_scale = scalars.gradient_scale()};
+}
+
+void FillScalars(const kernels::RowAdamScalars& scalars,
+                 v1::RowAdamScalars& proto) {
+  proto.set_step_size(scalars.step_size);
+  proto.set_decay(scalars.decay);
+  proto.set_beta2(scalars.beta2);
+  proto.set_eps(scalars.eps);
+  proto.set_gradient_scale(scalars.gradient_scale);
+}
+
+void FillScalars(const kernels::AdamWScalars& scalars,
+                 v1::AdamWScalars& proto) {
+  proto.set_learning_rate(scalars.learning_rate);
+  proto.set_weight_decay(scalars.weight_decay);
+  proto.set_beta1(scalars.beta1);
+  proto.set_beta2(scalars.beta2);
+  proto.set_eps(scalars.eps);
+  proto.set_bias_correction1(scalars.bias_correction1);
+  proto.set_bias_correction2(scalars.bias_correction2);
+  proto.set_gradient_scale(scalars.gradient_scale);
+}
+
 v1::TrainerSession ToProto(const TrainerSession& trainer) {
   v1::TrainerSession proto;
   proto.set_trainer_rank(trainer.trainer_rank);
@@ -59,6 +91,8 @@ void FillOpenEvent(const OpenEventState& state, v1::OpenEventState& proto) {
     out.set_part_count(contribution.part_count);
     out.set_row_count(contribution.row_count);
     out.set_sealed(contribution.sealed);
+    out.set_token_count(contribution.token_count);
+    out.set_folded_part_count(contribution.folded_part_count);
   }
 }
 
@@ -133,9 +167,8 @@ absl::StatusOr<EventCommit> ToCommit(const v1::EventCommit& commit) {
       result.skip = true;
       return result;
     case v1::EventCommit::kAdamw:
-      return FieldError(reasons::kBadCommit, "commit.update",
-                        std::string_view("adamw"),
-                        "row_adam or skip for a sparse table");
+      result.adamw = ToScalars(commit.adamw());
+      return result;
     case v1::EventCommit::UPDATE_NOT_SET:
       break;
   }
@@ -166,12 +199,11 @@ v1::EventCommit ToProto(const EventCommit& commit) {
     proto.mutable_skip();
     return proto;
   }
-  v1::RowAdamScalars& scalars = *proto.mutable_row_adam();
-  scalars.set_step_size(commit.scalars.step_size);
-  scalars.set_decay(commit.scalars.decay);
-  scalars.set_beta2(commit.scalars.beta2);
-  scalars.set_eps(commit.scalars.eps);
-  scalars.set_gradient_scale(commit.scalars.gradient_scale);
+  if (commit.adamw.has_value()) {
+    FillScalars(*commit.adamw, *proto.mutable_adamw());
+  } else {
+    FillScalars(commit.scalars, *proto.mutable_row_adam());
+  }
   return proto;
 }
 

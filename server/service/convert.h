@@ -44,10 +44,10 @@ absl::Status CheckDtype(std::string_view field, v1::DataType found,
 ///   kInvalidArgument  BAD_EVENT: below `least`.
 absl::Status CheckEvent(std::string_view field, int64_t event, int64_t least);
 
-/// A sparse table's commit. The shard checks its scalars.
+/// The shard checks that the update is of the table's kind, and its scalars.
 ///
 /// Errors:
-///   kInvalidArgument  MALFORMED, BAD_SESSION, BAD_COMMIT.
+///   kInvalidArgument  MALFORMED, BAD_SESSION.
 absl::StatusOr<EventCommit> ToCommit(const v1::EventCommit& commit);
 
 /// A view of `field`, valid as long as it is.

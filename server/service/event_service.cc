@@ -44,6 +44,35 @@ absl::StatusOr<EventCommit> CommitOf(const v1::CommitEventRequest& request) {
   return ToCommit(request.commit());
 }
 
+absl::StatusOr<EventWait> WaitOf(const v1::GetEventStateRequest& request) {
+  EventWait wait;
+  if (request.has_wait_sealed_event()) {
+    wait.sealed_event = request.wait_sealed_event();
+    ROWHOUSE_RETURN_IF_ERROR(
+        CheckEvent("wait_sealed_event", *wait.sealed_event, 1));
+  }
+  if (request.has_wait_applied_event()) {
+    wait.applied_event = request.wait_applied_event();
+    ROWHOUSE_RETURN_IF_ERROR(
+        CheckEvent("wait_applied_event", *wait.applied_event, 0));
+  }
+  if (!request.has_wait_folded()) return wait;
+  const v1::FoldedParts& folded = request.wait_folded();
+  wait.folded_event = folded.event();
+  wait.folded_rank = folded.trainer_rank();
+  wait.folded_part_count = folded.part_count();
+  ROWHOUSE_RETURN_IF_ERROR(CheckEvent("wait_folded.event", folded.event(), 1));
+  if (folded.trainer_rank() < 0) {
+    return FieldError(reasons::kBadRank, "wait_folded.trainer_rank",
+                      int64_t{folded.trainer_rank()}, "at least 0");
+  }
+  if (folded.part_count() < 0) {
+    return FieldError(reasons::kBadPart, "wait_folded.part_count",
+                      int64_t{folded.part_count()}, "at least 0");
+  }
+  return wait;
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* EventService::OpenSession(
@@ -133,19 +162,10 @@ grpc::ServerUnaryReactor* EventService::GetEventState(
   return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
     ROWHOUSE_ASSIGN_OR_RETURN(Shard* const shard,
                               AttachShard(tables_, *request, call));
-    std::optional<int64_t> sealed;
-    std::optional<int64_t> applied;
-    if (request->has_wait_sealed_event()) {
-      sealed = request->wait_sealed_event();
-      ROWHOUSE_RETURN_IF_ERROR(CheckEvent("wait_sealed_event", *sealed, 1));
-    }
-    if (request->has_wait_applied_event()) {
-      applied = request->wait_applied_event();
-      ROWHOUSE_RETURN_IF_ERROR(CheckEvent("wait_applied_event", *applied, 0));
-    }
-    if (sealed.has_value() || applied.has_value()) call.active().BeginWait();
+    ROWHOUSE_ASSIGN_OR_RETURN(const EventWait wait, WaitOf(*request));
+    if (wait != EventWait()) call.active().BeginWait();
     shard->GetEventState(
-        sealed, applied, call.call(),
+        wait, call.call(),
         call.Ending<EventState>(
             [response](const EventState& state) { Fill(state, *response); }));
     return absl::OkStatus();

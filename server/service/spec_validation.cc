@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ constexpr int64_t kMaxPartCount = 65536;
 // What a contribution can hold is bounded by the memory reserved for it; this
 // bound keeps sums of bytes within 64 bits.
 constexpr int64_t kMaxContributionRowCount = int64_t{1} << 28;
+// The same; a call's tokens and hidden gradient are held whole.
+constexpr int64_t kMaxHeadTokenCount = int64_t{1} << 24;
 constexpr int64_t kDefaultPullBytes = int64_t{64} << 20;
 constexpr int64_t kMaxPullBytes = int64_t{1} << 40;
 constexpr int64_t kMaxSignRowCount = int64_t{1} << 20;
@@ -68,7 +71,9 @@ absl::Status CheckShape(const v1::TableSpec& spec) {
       CheckElementType("spec.row_dtype", spec.row_dtype()));
   ROWHOUSE_RETURN_IF_ERROR(
       CheckElementType("spec.gradient_dtype", spec.gradient_dtype()));
-  const bool wide = spec.row_dtype() == v1::DATA_TYPE_FP32 ||
+  // A hidden gradient's rows are fp32.
+  const bool wide = spec.has_dense() ||
+                    spec.row_dtype() == v1::DATA_TYPE_FP32 ||
                     spec.gradient_dtype() == v1::DATA_TYPE_FP32;
   return CheckRange("spec.dim", spec.dim(), 1, kMaxRowBytes / (wide ? 4 : 2));
 }
@@ -118,25 +123,40 @@ absl::Status CheckNgram(const v1::TableSpec& spec) {
                                  kMaxSignBytes));
 }
 
+absl::Status CheckPolicy(std::string_view field, v1::NonFinitePolicy policy) {
+  if (v1::NonFinitePolicy_IsValid(policy)) return absl::OkStatus();
+  return FieldError(reasons::kBadSpec, field, int64_t{policy},
+                    "a NonFinitePolicy");
+}
+
+absl::Status CheckDense(const v1::TableSpec& spec) {
+  const v1::DenseTable& dense = spec.dense();
+  if (dense.main_grad_dtype() != v1::DATA_TYPE_UNSPECIFIED) {
+    ROWHOUSE_RETURN_IF_ERROR(CheckElementType("spec.dense.main_grad_dtype",
+                                              dense.main_grad_dtype()));
+  }
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("spec.dense.max_head_token_count",
+                                      dense.max_head_token_count(), 0,
+                                      kMaxHeadTokenCount));
+  if (spec.has_ngram()) {
+    return FieldError(reasons::kBadSpec, "spec.ngram", std::string_view("set"),
+                      "not set for a dense table");
+  }
+  return CheckPolicy("spec.dense.non_finite_policy", dense.non_finite_policy());
+}
+
 absl::Status CheckKind(const v1::TableSpec& spec) {
   switch (spec.kind_case()) {
     case v1::TableSpec::kSparse:
-      if (v1::NonFinitePolicy_IsValid(spec.sparse().non_finite_policy())) {
-        return absl::OkStatus();
-      }
-      return FieldError(reasons::kBadSpec, "spec.sparse.non_finite_policy",
-                        int64_t{spec.sparse().non_finite_policy()},
-                        "a NonFinitePolicy");
+      return CheckPolicy("spec.sparse.non_finite_policy",
+                         spec.sparse().non_finite_policy());
     case v1::TableSpec::kDense:
-      return wire::Error(
-          absl::StatusCode::kUnimplemented, reasons::kTableKind,
-          "spec.kind is dense; this version of the server serves sparse tables",
-          {{"field", "spec.kind"}, {"found", "dense"}, {"wanted", "sparse"}});
+      return CheckDense(spec);
     case v1::TableSpec::KIND_NOT_SET:
       break;
   }
   return FieldError(reasons::kBadSpec, "spec.kind", std::string_view("not set"),
-                    "sparse");
+                    "sparse or dense");
 }
 
 absl::StatusOr<wire::Placement> ToPlacement(const v1::TableSpec& spec) {
@@ -151,6 +171,31 @@ absl::StatusOr<wire::Placement> ToPlacement(const v1::TableSpec& spec) {
   }
   return wire::Placement::Explicit(spec.row_count(),
                                    SpanOf(spec.shard_bounds()));
+}
+
+template <typename Kind>
+void FillPolicy(Kind& kind) {
+  if (kind.non_finite_policy() == v1::NON_FINITE_POLICY_UNSPECIFIED) {
+    kind.set_non_finite_policy(v1::NON_FINITE_POLICY_REJECT);
+  }
+}
+
+// With defaults in place of what is not set.
+void FillKind(v1::TableSpec& spec) {
+  if (spec.has_sparse()) return FillPolicy(*spec.mutable_sparse());
+  v1::DenseTable& dense = *spec.mutable_dense();
+  FillPolicy(dense);
+  if (dense.main_grad_dtype() == v1::DATA_TYPE_UNSPECIFIED) {
+    dense.set_main_grad_dtype(v1::DATA_TYPE_FP32);
+  }
+}
+
+std::optional<DenseSpec> ToDense(const v1::TableSpec& spec) {
+  if (!spec.has_dense()) return std::nullopt;
+  return DenseSpec{.main_grad_dtype = ToDType(spec.dense().main_grad_dtype()),
+                   .has_master = spec.dense().has_master(),
+                   .has_bias = spec.dense().has_bias(),
+                   .max_head_token_count = spec.dense().max_head_token_count()};
 }
 
 kernels::NonFinitePolicy ToPolicy(v1::NonFinitePolicy policy) {
@@ -191,11 +236,7 @@ absl::StatusOr<v1::TableSpec> CanonicalSpec(const v1::TableSpec& spec,
   if (!canonical.initializer().has_uniform()) {
     canonical.mutable_initializer()->mutable_zeros();
   }
-  if (canonical.sparse().non_finite_policy() ==
-      v1::NON_FINITE_POLICY_UNSPECIFIED) {
-    canonical.mutable_sparse()->set_non_finite_policy(
-        v1::NON_FINITE_POLICY_REJECT);
-  }
+  FillKind(canonical);
   if (canonical.max_pull_bytes() == 0) {
     canonical.set_max_pull_bytes(std::max(kDefaultPullBytes, RowBytes(spec)));
   }
@@ -204,21 +245,24 @@ absl::StatusOr<v1::TableSpec> CanonicalSpec(const v1::TableSpec& spec,
 
 ShardSpec ToShardSpec(std::string_view table, const v1::TableSpec& spec,
                       int32_t shard_index) {
-  return {.table = std::string(table),
-          .placement = *ToPlacement(spec),
-          .shard_index = shard_index,
-          .dim = spec.dim(),
-          .row_dtype = ToDType(spec.row_dtype()),
-          .gradient_dtype = ToDType(spec.gradient_dtype()),
-          .initializer = ToInitializer(spec.initializer()),
-          .policy = ToPolicy(spec.sparse().non_finite_policy()),
-          .reduction = spec.gradient_reduction() == v1::GRADIENT_REDUCTION_MEAN
-                           ? GradientReduction::kMean
-                           : GradientReduction::kSum,
-          .trainer_count = spec.trainer_count(),
-          .max_contribution_row_count = spec.max_contribution_row_count(),
-          .max_part_count = spec.max_part_count(),
-          .max_pull_bytes = spec.max_pull_bytes()};
+  return {
+      .table = std::string(table),
+      .placement = *ToPlacement(spec),
+      .shard_index = shard_index,
+      .dim = spec.dim(),
+      .row_dtype = ToDType(spec.row_dtype()),
+      .gradient_dtype = ToDType(spec.gradient_dtype()),
+      .initializer = ToInitializer(spec.initializer()),
+      .policy = ToPolicy(spec.has_dense() ? spec.dense().non_finite_policy()
+                                          : spec.sparse().non_finite_policy()),
+      .reduction = spec.gradient_reduction() == v1::GRADIENT_REDUCTION_MEAN
+                       ? GradientReduction::kMean
+                       : GradientReduction::kSum,
+      .trainer_count = spec.trainer_count(),
+      .max_contribution_row_count = spec.max_contribution_row_count(),
+      .max_part_count = spec.max_part_count(),
+      .max_pull_bytes = spec.max_pull_bytes(),
+      .dense = ToDense(spec)};
 }
 
 absl::Status CheckSameSpec(std::string_view table,

@@ -18,7 +18,6 @@ namespace rowhouse::server {
 ///
 /// Errors:
 ///   kInvalidArgument  BAD_SPEC, BAD_BOUNDS: names the first bad field.
-///   kUnimplemented    TABLE_KIND: a dense table.
 absl::StatusOr<v1::TableSpec> CanonicalSpec(const v1::TableSpec& spec,
                                             int32_t server_count);
 

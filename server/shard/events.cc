@@ -15,9 +15,12 @@ namespace {
 
 ContributionState StateOf(int32_t trainer_rank,
                           const Contribution& contribution) {
-  return {trainer_rank, contribution.session,
+  return {trainer_rank,
+          contribution.session,
           static_cast<int32_t>(contribution.parts.size()),
-          contribution.row_count, contribution.sealed};
+          contribution.row_count,
+          contribution.sealed,
+          contribution.token_count};
 }
 
 }  // namespace
@@ -79,6 +82,7 @@ void Events::Stage(const PartName& name, int64_t session, StagedPart part) {
   Contribution& contribution = open_[name.event][name.trainer_rank];
   contribution.session = session;
   contribution.row_count += part.row_count();
+  contribution.token_count += part.token_count();
   contribution.parts[name.part] = std::move(part);
 }
 
@@ -136,6 +140,16 @@ std::vector<kernels::GradientPart> Events::PartsOf(int64_t event) const {
     }
   }
   return parts;
+}
+
+int64_t Events::EntryCount(int64_t event) const {
+  int64_t count = 0;
+  const auto contributions = open_.find(event);
+  if (contributions == open_.end()) return count;
+  for (const auto& [rank, contribution] : contributions->second) {
+    count += contribution.row_count + contribution.token_count;
+  }
+  return count;
 }
 
 void Events::Archive(const EventCommit& commit,

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/shard/event_commit.h"
 #include "server/shard/ledger.h"
 #include "server/shard/shard.h"
 #include "server/shard/staged_part.h"
@@ -21,6 +22,7 @@ struct Contribution {
   int64_t session = 0;
   bool sealed = false;
   int64_t row_count = 0;
+  int64_t token_count = 0;              ///< Of head parts.
   std::map<int32_t, StagedPart> parts;  ///< By number.
 };
 
@@ -98,7 +100,7 @@ class Events {
   ///   kFailedPrecondition  EVENT_AHEAD, NOT_SEALED, SESSIONS_DIFFER.
   ///   kAlreadyExists       COMMIT_DIFFERS.
   absl::StatusOr<bool> CheckCommit(
-      int64_t event, const EventCommit& commit, GradientReduction reduction,
+      int64_t event, const EventCommit& commit, const UpdateRule& rule,
       std::optional<TrainerSession> sealing = std::nullopt) const;
 
   /// Errors:
@@ -107,6 +109,9 @@ class Events {
 
   /// Parts of an open event in canonical order: by rank, then number.
   std::vector<kernels::GradientPart> PartsOf(int64_t event) const;
+
+  /// Rows and head tokens of an open event.
+  int64_t EntryCount(int64_t event) const;
 
   /// Moves the next event to the applied ones and frees its parts.
   void Archive(const EventCommit& commit, const kernels::EventReport& report);
@@ -146,11 +151,6 @@ class Events {
   std::map<int64_t, Contributions> open_;  // By event.
   std::deque<Applied> kept_;               // Ascending.
 };
-
-/// Divisor of an event's gradients: W.
-inline int64_t DivisorOf(GradientReduction reduction, int32_t trainer_count) {
-  return reduction == GradientReduction::kMean ? trainer_count : 1;
-}
 
 }  // namespace rowhouse::server
 

@@ -130,7 +130,7 @@ absl::Status Events::CheckPartsComplete(const Contribution* contribution,
 }
 
 absl::StatusOr<bool> Events::CheckCommit(
-    int64_t event, const EventCommit& commit, GradientReduction reduction,
+    int64_t event, const EventCommit& commit, const UpdateRule& rule,
     std::optional<TrainerSession> sealing) const {
   if (event < 1) return BadEventError("event", event, 1);
   switch (AgeOf(event)) {
@@ -158,10 +158,7 @@ absl::StatusOr<bool> Events::CheckCommit(
   if (session_count != trainer_count) {
     return SessionCountError(event, session_count, trainer_count);
   }
-  if (!commit.skip) {
-    ROWHOUSE_RETURN_IF_ERROR(
-        CheckScalars(commit.scalars, DivisorOf(reduction, trainer_count)));
-  }
+  ROWHOUSE_RETURN_IF_ERROR(CheckUpdate(commit, rule, trainer_count));
   ROWHOUSE_RETURN_IF_ERROR(CheckSessions(event, commit, sealing));
   return false;
 }

@@ -57,9 +57,9 @@ class HeadCall {
 
   virtual const HeadHeader& header() const = 0;
 
-  /// Called, on the lane, when the call is revoked: its session was fenced,
-  /// its part superseded or its contribution discarded. Its memory is free
-  /// then.
+  /// Called, on the lane, when the call is revoked: its session was fenced, its
+  /// part superseded or its contribution discarded. Its memory is free then. Is
+  /// quick, and does not destroy the call.
   virtual void set_on_revoked(
       absl::AnyInvocable<void(absl::Status)> on_revoked) = 0;
 

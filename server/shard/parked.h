@@ -19,7 +19,11 @@ namespace rowhouse::server {
 /// A call that waits for an event.
 struct ParkedCall {
   int64_t applied_event = 0;  ///< Until this one is applied,
-  int64_t sealed_event = 0;   ///< and all ranks have sealed this one.
+  int64_t sealed_event = 0;   ///< and all ranks have sealed this one,
+  /// and so many parts of a rank's contribution to this one are folded.
+  int64_t folded_event = 0;
+  int32_t folded_rank = 0;
+  int32_t folded_part_count = 0;
   absl::Time until;
   std::shared_ptr<Call> call;
   /// The session that calls; when it ends, so does the wait.

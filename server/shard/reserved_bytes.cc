@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/dtype.h"
+#include "server/shard/dense_store.h"
 #include "server/shard/events.h"
 #include "server/shard/pulls.h"
 #include "server/shard/shard.h"
@@ -28,16 +29,32 @@ struct Bytes {
   }
 };
 
+// Of every trainer the tokens of two events, with one event's hidden gradients
+// and statistics on their way, and a call that stages nothing.
+Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
+  constexpr Bytes kTokenBytes{32};  // A target, six statistics.
+  if (!spec.dense.has_value()) return {0};
+  const Bytes tokens{spec.dense->max_head_token_count};
+  const Bytes hidden = tokens * Bytes{spec.dim} * Bytes{sizeof(float)};
+  const Bytes one = tokens * kTokenBytes + hidden;
+  const Bytes trainers{spec.trainer_count};
+  return trainers * (one * Bytes{Events::kOpen + 1} + hidden + hidden) +
+         Bytes{limits.max_anonymous_head_call_count} * one;
+}
+
 }  // namespace
 
 int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
-  constexpr Bytes kRowState{8};  // Second moment, last event.
+  constexpr int64_t kRowState = 8;  // Second moment, last event.
   constexpr Bytes kSlot{8};
   constexpr Bytes kHandleRows{2 * kSlot.count};
   const Bytes dim{spec.dim};
   const Bytes rows{spec.placement.end_row(spec.shard_index) -
                    spec.placement.first_row(spec.shard_index)};
-  const Bytes row_bytes = dim * Bytes{kernels::SizeOf(spec.row_dtype)};
+  const Bytes row_bytes{spec.dense.has_value()
+                            ? DenseStore::RowBytes(spec)
+                            : spec.dim * kernels::SizeOf(spec.row_dtype) +
+                                  kRowState};
   const Bytes gradient_bytes =
       dim * Bytes{kernels::SizeOf(spec.gradient_dtype)};
   const Bytes trainers{spec.trainer_count};
@@ -47,7 +64,7 @@ int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
                                   Bytes{limits.max_anonymous_pull_count} +
                                   Bytes{kMostImports};
   const Bytes total =
-      rows * (row_bytes + kRowState) +
+      rows * row_bytes + HeadBytes(spec, limits) +
       contribution_rows * (gradient_bytes + kSlot) * Bytes{Events::kOpen} +
       contribution_rows * kHandleRows +
       pulls_and_imports * Bytes{spec.max_pull_bytes};

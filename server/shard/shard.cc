@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "kernels/backend.h"
 #include "kernels/mutex.h"
+#include "server/shard/head_landing.h"
 #include "server/shard/lane.h"
 #include "server/shard/shard_core.h"
 #include "server/shard/shard_errors.h"
@@ -52,9 +53,7 @@ class LaneShard final : public Shard {
                 Done<std::unique_ptr<Pull>> done) override;
   void Digest(std::optional<int64_t> exact_event, std::shared_ptr<Call> call,
               Done<ShardDigest> done) override;
-  void GetEventState(std::optional<int64_t> wait_sealed_event,
-                     std::optional<int64_t> wait_applied_event,
-                     std::shared_ptr<Call> call,
+  void GetEventState(EventWait wait, std::shared_ptr<Call> call,
                      Done<EventState> done) override;
   void GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
                           Done<kernels::GradientStatistics> done) override;
@@ -71,6 +70,12 @@ class LaneShard final : public Shard {
                std::shared_ptr<Call> call, Done<int32_t> done) override;
   void Commit(TrainerSession trainer, int64_t event, EventCommit commit,
               std::shared_ptr<Call> call, Done<bool> done) override;
+  void OpenHead(HeadHeader header, std::shared_ptr<Call> call,
+                Done<std::unique_ptr<HeadCall>> done) override;
+  void ComputeHeadStatistics(HeadCall& head, std::shared_ptr<Call> call,
+                             Done<int64_t> done) override;
+  void FinishHead(HeadCall& head, std::shared_ptr<Call> call,
+                  Done<PartReceipt> done) override;
   void OpenSession(TrainerSession trainer, int64_t owner,
                    std::shared_ptr<Call> call, Done<int64_t> done) override;
   void KeepAlive(TrainerSession trainer, std::shared_ptr<Call> call,
@@ -97,6 +102,15 @@ class LaneShard final : public Shard {
   void Hand(std::shared_ptr<Call> call, Done<T> done, Work work) {
     lane_->Post(Gated<T>(std::move(call), std::move(done), std::move(work)));
   }
+  // For the rest of a call that was admitted before: what has been received is
+  // not refused for want of room in the lane.
+  template <typename T, typename Work>
+  void HandAdmitted(std::shared_ptr<Call> call, Done<T> done, Work work) {
+    Lane::Task task =
+        Gated<T>(std::move(call), std::move(done), std::move(work));
+    lane_->PostInternal(
+        [task = std::move(task)]() mutable { task(absl::OkStatus()); });
+  }
   // Answers with what `work()` returns, and settles after that.
   template <typename T, typename Work>
   void Answer(std::shared_ptr<Call> call, Done<T> done, Work work) {
@@ -104,6 +118,9 @@ class LaneShard final : public Shard {
         std::move(call), std::move(done),
         [work = std::move(work)](Done<T> answer) mutable { answer(work()); });
   }
+  // After each task of the lane: ends what is over, and sees to it that parts
+  // whose turn has come are folded, one a task, so that others come in between.
+  void Settle();
   absl::Status CheckCall(const Call& call) const;
   void CallOnTimer(absl::Time time);
 
@@ -111,6 +128,7 @@ class LaneShard final : public Shard {
   const RowRange range_;
   TimerQueue& timers_;
   std::unique_ptr<ShardCore> core_;  // The lane's, once started.
+  bool fold_posted_ = false;         // The lane's.
   std::atomic<bool> cancel_noted_ = false;
   std::shared_ptr<Lane> lane_;  // Shared with timers, which may fire late.
 };
@@ -154,6 +172,17 @@ void LaneShard::CallOnTimer(absl::Time time) {
   });
 }
 
+void LaneShard::Settle() {
+  core_->Settle();
+  if (fold_posted_ || !core_->FoldWaits()) return;
+  fold_posted_ = true;
+  lane_->PostInternal([this] {
+    fold_posted_ = false;
+    core_->FoldNext();
+    Settle();
+  });
+}
+
 absl::Status LaneShard::CheckCall(const Call& call) const {
   absl::Status usable = core_->Usable();
   if (!usable.ok()) return usable;
@@ -173,7 +202,7 @@ Lane::Task LaneShard::Gated(std::shared_ptr<Call> call, Done<T> done,
     if (admitted.ok()) admitted = CheckCall(*call);
     if (!admitted.ok()) return done(std::move(admitted));
     work(std::move(done));
-    core_->Settle();
+    Settle();
   };
 }
 
@@ -207,7 +236,7 @@ void LaneShard::Read(int64_t pull, int64_t row_count, void* out,
       [this, pull, row_count, out, done = std::move(done)]() mutable {
         done(core_->ReadPull(pull, row_count, out));
         core_->AfterRead(pull);
-        core_->Settle();
+        Settle();
       });
 }
 
@@ -223,13 +252,10 @@ void LaneShard::Digest(std::optional<int64_t> exact_event,
                     });
 }
 
-void LaneShard::GetEventState(std::optional<int64_t> wait_sealed_event,
-                              std::optional<int64_t> wait_applied_event,
-                              std::shared_ptr<Call> call,
+void LaneShard::GetEventState(EventWait wait, std::shared_ptr<Call> call,
                               Done<EventState> done) {
   Hand<EventState>(call, std::move(done), [=, this](Done<EventState> answer) {
-    core_->GetEventState(wait_sealed_event, wait_applied_event, call,
-                         std::move(answer));
+    core_->GetEventState(wait, call, std::move(answer));
   });
 }
 
@@ -268,9 +294,7 @@ void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
                            std::optional<int32_t> seal_part_count,
                            std::optional<EventCommit> commit,
                            std::shared_ptr<Call> call, Done<PartReceipt> done) {
-  // The call was admitted with BeginPart: the part that has been received is
-  // not refused for want of room in the lane.
-  Lane::Task task = Gated<PartReceipt>(
+  HandAdmitted<PartReceipt>(
       std::move(call), std::move(done),
       [this, landing = std::move(landing), seal_part_count,
        commit = std::move(commit)](Done<PartReceipt> answer) mutable {
@@ -283,8 +307,6 @@ void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
         }
         answer(std::move(receipt));
       });
-  lane_->PostInternal(
-      [task = std::move(task)]() mutable { task(absl::OkStatus()); });
 }
 
 void LaneShard::Seal(TrainerSession trainer, int64_t event, int32_t part_count,
@@ -307,6 +329,39 @@ void LaneShard::Commit(TrainerSession trainer, int64_t event,
                [this, trainer, event, commit = std::move(commit)]() mutable {
                  return core_->Commit(trainer, event, std::move(commit));
                });
+}
+
+void LaneShard::OpenHead(HeadHeader header, std::shared_ptr<Call> call,
+                         Done<std::unique_ptr<HeadCall>> done) {
+  using Opened = absl::StatusOr<std::unique_ptr<HeadCall>>;
+  Answer<std::unique_ptr<HeadCall>>(
+      std::move(call), std::move(done), [this, header]() -> Opened {
+        absl::StatusOr<OpenedHead> opened = core_->OpenHead(header);
+        if (!opened.ok()) return std::move(opened).status();
+        opened->landing->set_abandon([this, place = opened->place] {
+          lane_->PostInternal([this, place] { core_->CloseHead(place); });
+        });
+        return std::move(opened->landing);
+      });
+}
+
+void LaneShard::ComputeHeadStatistics(HeadCall& head,
+                                      std::shared_ptr<Call> call,
+                                      Done<int64_t> done) {
+  auto& landing = static_cast<HeadLanding&>(head);
+  HandAdmitted<int64_t>(
+      call, std::move(done), [this, call, &landing](Done<int64_t> answer) {
+        core_->ComputeHeadStatistics(landing, call, std::move(answer));
+      });
+}
+
+void LaneShard::FinishHead(HeadCall& head, std::shared_ptr<Call> call,
+                           Done<PartReceipt> done) {
+  auto& landing = static_cast<HeadLanding&>(head);
+  HandAdmitted<PartReceipt>(std::move(call), std::move(done),
+                            [this, &landing](Done<PartReceipt> answer) {
+                              answer(core_->FinishHead(landing));
+                            });
 }
 
 void LaneShard::OpenSession(TrainerSession trainer, int64_t owner,

@@ -210,6 +210,8 @@ struct EventWait {
   std::optional<int64_t> folded_event;
   int32_t folded_rank = 0;
   int32_t folded_part_count = 0;
+
+  friend bool operator==(const EventWait&, const EventWait&) = default;
 };
 
 /// One server's part of a table: its rows, its events and the lane that

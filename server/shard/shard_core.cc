@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "proto/wire/status_macros.h"
 #include "server/shard/shard_errors.h"
+#include "server/shard/sparse_store.h"
 
 namespace rowhouse::server {
 namespace {
@@ -23,20 +24,32 @@ int64_t HandleRowLimit(const ShardSpec& spec) {
   return 2 * std::min(spec.max_contribution_row_count, kMost);
 }
 
+std::unique_ptr<TableStore> MakeStore(const ShardSpec& spec,
+                                      const ShardLimits& limits,
+                                      kernels::Backend& backend) {
+  if (spec.dense.has_value()) {
+    return std::make_unique<DenseStore>(spec, limits.head_blocks, backend);
+  }
+  return std::make_unique<SparseStore>(spec, backend);
+}
+
 }  // namespace
 
 ShardCore::ShardCore(const ShardSpec& spec, const ShardLimits& limits,
                      kernels::Backend& backend, const TimerQueue& timers,
-                     WakeAt wake_at, RowStore rows, Beta2History history)
+                     WakeAt wake_at, Beta2History history)
     : spec_(spec),
       limits_(limits),
       backend_(backend),
       timers_(timers),
       wake_at_(std::move(wake_at)),
       range_(spec),
-      rows_(std::move(rows)),
+      store_(MakeStore(spec, limits, backend)),
+      dense_(spec.dense.has_value() ? static_cast<DenseStore*>(store_.get())
+                                    : nullptr),
       history_(std::move(history)),
       events_(spec.trainer_count, spec.max_part_count),
+      head_calls_(limits.max_anonymous_head_call_count),
       handles_(HandleRowLimit(spec)),
       pulls_(backend, limits.max_anonymous_pull_count),
       parked_(limits.max_parked_read_count) {}
@@ -44,12 +57,12 @@ ShardCore::ShardCore(const ShardSpec& spec, const ShardLimits& limits,
 absl::StatusOr<std::unique_ptr<ShardCore>> ShardCore::Create(
     const ShardSpec& spec, const ShardLimits& limits, kernels::Backend& backend,
     const TimerQueue& timers, WakeAt wake_at) {
-  ROWHOUSE_ASSIGN_OR_RETURN(RowStore rows, RowStore::Create(spec, backend));
   ROWHOUSE_ASSIGN_OR_RETURN(Beta2History history,
                             Beta2History::Create(backend));
-  return std::unique_ptr<ShardCore>(
-      new ShardCore(spec, limits, backend, timers, std::move(wake_at),
-                    std::move(rows), std::move(history)));
+  std::unique_ptr<ShardCore> core(new ShardCore(
+      spec, limits, backend, timers, std::move(wake_at), std::move(history)));
+  ROWHOUSE_RETURN_IF_ERROR(core->store_->Reset());
+  return core;
 }
 
 absl::Status ShardCore::Usable() const {
@@ -60,6 +73,17 @@ absl::Status ShardCore::Usable() const {
 void ShardCore::Settle() {
   if (committed_.has_value()) ApplyCommitted();
   if (std::exchange(waits_may_end_, false)) EndWaits();
+}
+
+bool ShardCore::FoldWaits() {
+  return dense_ != nullptr && Usable().ok() && dense_->FoldWaits(events_);
+}
+
+void ShardCore::FoldNext() {
+  if (!FoldWaits()) return;
+  const absl::Status folded = dense_->FoldNext(events_);
+  if (!folded.ok()) Break(folded);
+  waits_may_end_ = true;
 }
 
 void ShardCore::OnTimer() {
@@ -101,11 +125,21 @@ std::optional<absl::Status> ShardCore::Judge(const ParkedCall& parked,
     if (!open.ok()) return open;
   }
   if (events_.applied() >= parked.applied_event &&
-      events_.AllSealed(parked.sealed_event)) {
+      events_.AllSealed(parked.sealed_event) && IsFolded(parked)) {
     return absl::OkStatus();
   }
   if (now >= parked.until) return EventPendingError(events_.applied());
   return std::nullopt;
+}
+
+bool ShardCore::IsFolded(const ParkedCall& parked) const {
+  if (parked.folded_event <= events_.applied()) return true;
+  if (parked.folded_event > events_.applied() + 1) return false;
+  const Contribution* contribution =
+      events_.Find(parked.folded_event, parked.folded_rank);
+  return contribution != nullptr && dense_ != nullptr &&
+         dense_->FoldedCount(*contribution, parked.folded_rank) >=
+             parked.folded_part_count;
 }
 
 void ShardCore::EndWaits() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -13,17 +14,20 @@
 #include "absl/time/time.h"
 #include "kernels/backend.h"
 #include "server/shard/beta2_history.h"
+#include "server/shard/dense_store.h"
 #include "server/shard/events.h"
 #include "server/shard/handles.h"
+#include "server/shard/head_calls.h"
+#include "server/shard/head_landing.h"
 #include "server/shard/landing.h"
 #include "server/shard/landings.h"
 #include "server/shard/ledger.h"
 #include "server/shard/parked.h"
 #include "server/shard/pulls.h"
 #include "server/shard/row_range.h"
-#include "server/shard/row_store.h"
 #include "server/shard/sessions.h"
 #include "server/shard/shard.h"
+#include "server/shard/table_store.h"
 #include "server/shard/timer_queue.h"
 
 namespace rowhouse::server {
@@ -34,6 +38,12 @@ struct OpenedPull {
   int64_t event = 0;
   int64_t handle = 0;
   int64_t row_count = 0;
+};
+
+/// A head call that has been opened, and its place.
+struct OpenedHead {
+  std::unique_ptr<HeadLanding> landing;
+  int64_t place = 0;
 };
 
 /// What a shard does, without its lane: the methods are those of `Shard`, run
@@ -57,6 +67,10 @@ class ShardCore {
   /// Applies the event that was committed, and ends the waits that are over.
   void Settle();
   void OnTimer();
+  /// Whether a part waits to be folded; `FoldNext` folds it. A dense table's
+  /// owner calls these until nothing waits, other work in between.
+  bool FoldWaits();
+  void FoldNext();
   /// Ends what has been cancelled.
   void EndWaits();
   void Close(const absl::Status& reason);
@@ -70,9 +84,8 @@ class ShardCore {
   void ClosePull(int64_t pull) { pulls_.Remove(pull); }
   void Digest(std::optional<int64_t> exact_event, std::shared_ptr<Call> call,
               Done<ShardDigest> done);
-  void GetEventState(std::optional<int64_t> wait_sealed_event,
-                     std::optional<int64_t> wait_applied_event,
-                     std::shared_ptr<Call> call, Done<EventState> done);
+  void GetEventState(const EventWait& wait, std::shared_ptr<Call> call,
+                     Done<EventState> done);
   absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(int64_t event);
   ShardInfo GetInfo() const;
 
@@ -82,6 +95,14 @@ class ShardCore {
   absl::StatusOr<PartReceipt> FinishPart(Landing& landing,
                                          std::optional<int32_t> part_count,
                                          std::optional<EventCommit> commit);
+
+  // Head calls (shard_core_head.cc).
+  absl::StatusOr<OpenedHead> OpenHead(const HeadHeader& header);
+  void CloseHead(int64_t place) { head_calls_.Remove(place); }
+  /// `head` stays until `done`.
+  void ComputeHeadStatistics(HeadLanding& head, std::shared_ptr<Call> call,
+                             Done<int64_t> done);
+  absl::StatusOr<PartReceipt> FinishHead(HeadLanding& head);
 
   // Events and sessions (shard_core_events.cc).
   absl::StatusOr<int64_t> Seal(const TrainerSession& trainer, int64_t event,
@@ -108,12 +129,13 @@ class ShardCore {
 
   ShardCore(const ShardSpec& spec, const ShardLimits& limits,
             kernels::Backend& backend, const TimerQueue& timers, WakeAt wake_at,
-            RowStore rows, Beta2History history);
+            Beta2History history);
 
   // Calls `parked.resume` now or when its wait is over.
   void WaitFor(ParkedCall parked);
   std::optional<absl::Status> Judge(const ParkedCall& parked,
                                     absl::Time now) const;
+  bool IsFolded(const ParkedCall& parked) const;
   void ArmTimer();
   absl::Time WaitLimit(const Call& call) const;
 
@@ -122,6 +144,7 @@ class ShardCore {
   absl::Status CheckReadEvent(std::optional<int64_t> min_event,
                               std::optional<int64_t> exact_event) const;
   OpenedPull StartPull(int64_t pull, bool return_handle);
+  std::vector<OpenEventState> DescribeOpen() const;
 
   absl::StatusOr<LandingPlan> PlanLanding(PartHeader header);
   absl::Status CheckRoom(const PartHeader& header) const;
@@ -129,6 +152,14 @@ class ShardCore {
   absl::StatusOr<Verdict> JudgePart(const Landing& landing) const;
   void StagePart(Landing& landing, const PartReceipt& receipt);
 
+  absl::Status CheckHeadHeader(const HeadHeader& header) const;
+  absl::StatusOr<bool> PlanHead(const HeadHeader& header) const;
+  absl::Status CheckTokens(const HeadHeader& header) const;
+  absl::Status CheckHeadEvent(int64_t event) const;
+  absl::StatusOr<std::optional<PartReceipt>> JudgeHead(
+      const HeadLanding& head) const;
+
+  void DropFolds();
   absl::Status CheckCommitter(const TrainerSession& trainer) const;
   void ApplyCommitted();
   absl::Status RunEvent(const EventCommit& commit,
@@ -144,12 +175,14 @@ class ShardCore {
   WakeAt wake_at_;
   const RowRange range_;
 
-  RowStore rows_;
+  const std::unique_ptr<TableStore> store_;
+  DenseStore* const dense_;  // The same, of a dense table; else null.
   Beta2History history_;
   Sessions sessions_;
   Events events_;
   Ledger ledger_;
   Landings landings_;
+  HeadCalls head_calls_;
   Handles handles_;
   Pulls pulls_;
   Parked parked_;

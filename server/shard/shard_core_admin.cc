@@ -22,7 +22,7 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
     return EventPastError("rows are imported before event", 1,
                           events_.applied());
   }
-  const int64_t row_bytes = rows_.table().row_bytes();
+  const int64_t row_bytes = store_->rows().row_bytes();
   const int64_t most = spec_.max_pull_bytes / row_bytes;
   if (row_count < 0 || row_count > most) {
     return wire::Error(
@@ -42,11 +42,9 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
   if (row_count == 0) return 0;
   kernels::Buffer landed;
   ROWHOUSE_RETURN_IF_ERROR(LandImport(first_row_id, row_count, rows, landed));
-  pulls_.Save(rows_.table());
-  absl::Status written =
-      backend_.WriteRows(rows_.table(), first_row_id - range_.first_row_id(),
-                         row_count, landed.data());
-  if (written.ok()) written = backend_.Synchronize();
+  pulls_.Save(store_->rows());
+  const absl::Status written = store_->WriteRows(
+      first_row_id - range_.first_row_id(), row_count, landed.data());
   if (!written.ok()) Break(written);
   ROWHOUSE_RETURN_IF_ERROR(Usable());
   return row_count;
@@ -84,10 +82,10 @@ absl::StatusOr<ShardInfo> ShardCore::SetTrainerCount(
 }
 
 absl::StatusOr<ShardInfo> ShardCore::Reset() {
-  pulls_.Save(rows_.table());
+  pulls_.Save(store_->rows());
   absl::StatusOr<Beta2History> history = Beta2History::Create(backend_);
   if (!history.ok()) return std::move(history).status();
-  const absl::Status reset = rows_.Reset();
+  const absl::Status reset = store_->Reset();
   if (!reset.ok()) {
     Break(reset);
     return Usable();
@@ -96,6 +94,7 @@ absl::StatusOr<ShardInfo> ShardCore::Reset() {
   events_.Reset(spec_.trainer_count);
   ledger_.Clear();
   landings_.RevokeAll(LandingTicket::State::kFenced);
+  head_calls_.RevokeSessions();
   handles_.Clear();
   sessions_.CloseAll();
   waits_may_end_ = true;

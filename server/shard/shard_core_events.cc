@@ -32,6 +32,8 @@ absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
   ledger_.Drop(event, trainer.trainer_rank);
   landings_.Revoke(event, trainer.trainer_rank,
                    LandingTicket::State::kSuperseded);
+  head_calls_.RevokeStaging(event, trainer.trainer_rank);
+  if (event == events_.applied() + 1) DropFolds();
   return part_count;
 }
 
@@ -48,7 +50,8 @@ absl::StatusOr<bool> ShardCore::Commit(const TrainerSession& trainer,
                                        int64_t event, EventCommit commit) {
   ROWHOUSE_RETURN_IF_ERROR(CheckCommitter(trainer));
   ROWHOUSE_ASSIGN_OR_RETURN(
-      const bool recorded, events_.CheckCommit(event, commit, spec_.reduction));
+      const bool recorded,
+      events_.CheckCommit(event, commit, UpdateRule(spec_)));
   if (!recorded) committed_ = std::move(commit);
   return recorded;
 }
@@ -66,22 +69,25 @@ void ShardCore::ApplyCommitted() {
 
 absl::Status ShardCore::RunEvent(const EventCommit& commit,
                                  kernels::EventReport& report) {
-  if (commit.skip) return history_.Append(1.0F);
-  const int64_t number = events_.applied() + 1;
-  pulls_.Save(rows_.table());
-  const std::vector<kernels::GradientPart> parts = events_.PartsOf(number);
-  kernels::RowAdamEvent event;
-  event.parts = parts;
-  event.gradient_dtype = spec_.gradient_dtype;
-  event.factors = kernels::NarrowScalars(
-      commit.scalars,
-      DivisorOf(spec_.reduction, events_.trainer_counts().At(number)));
-  event.policy = spec_.policy;
-  event.history = history_.view();
-  ROWHOUSE_RETURN_IF_ERROR(
-      backend_.ApplyRowAdamEvent(rows_.table(), event, report));
-  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
-  return history_.Append(event.factors.beta2);
+  if (commit.skip) {
+    DropFolds();
+    ROWHOUSE_RETURN_IF_ERROR(Usable());
+    return history_.Append(1.0F);
+  }
+  pulls_.Save(store_->rows());
+  const int32_t trainer_count =
+      events_.trainer_counts().At(events_.applied() + 1);
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const float beta2,
+      store_->Apply(events_, commit, DivisorOf(spec_.reduction, trainer_count),
+                    history_, report));
+  return history_.Append(beta2);
+}
+
+void ShardCore::DropFolds() {
+  if (dense_ == nullptr) return;
+  const absl::Status dropped = dense_->DropFolds();
+  if (!dropped.ok()) Break(dropped);
 }
 
 absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
@@ -96,11 +102,13 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
   if (opening == Sessions::Opening::kNew) {
     for (const int64_t event : events_.DropUnsealed(trainer.trainer_rank)) {
       ledger_.Drop(event, trainer.trainer_rank);
+      if (event == next) DropFolds();
     }
     for (int64_t event = next; event < next + Events::kOpen; ++event) {
       landings_.Revoke(event, trainer.trainer_rank,
                        LandingTicket::State::kFenced);
     }
+    head_calls_.RevokeOlder(trainer);
     pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
   }

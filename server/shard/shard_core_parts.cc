@@ -54,17 +54,6 @@ absl::Status LimitError(std::string_view reason, const char* limit,
        {"found", absl::StrCat(found)}});
 }
 
-absl::Status DroppedError(const PartName& name) {
-  return wire::Error(
-      absl::StatusCode::kAborted, wire::reasons::kSuperseded,
-      absl::StrCat("part ", name.part, " of rank ", name.trainer_rank,
-                   " for event ", name.event,
-                   " was known when it began to land and then dropped"),
-      {{"event", absl::StrCat(name.event)},
-       {"trainer_rank", absl::StrCat(name.trainer_rank)},
-       {"part", absl::StrCat(name.part)}});
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Landing>> ShardCore::BeginPart(
@@ -174,7 +163,7 @@ absl::StatusOr<PartReceipt> ShardCore::FinishPart(
   if (commit.has_value()) {
     ROWHOUSE_ASSIGN_OR_RETURN(
         recorded,
-        events_.CheckCommit(header.event, *commit, spec_.reduction, sealing));
+        events_.CheckCommit(header.event, *commit, UpdateRule(spec_), sealing));
   }
   // Nothing is refused from here on.
   if (verdict.stage) StagePart(landing, verdict.receipt);
@@ -204,7 +193,7 @@ absl::StatusOr<ShardCore::Verdict> ShardCore::JudgePart(
                           events_.applied());
   }
   if (landing.plan().mode != LandingPlan::Mode::kStage) {
-    return DroppedError(name);
+    return DroppedPartError(name);
   }
   ROWHOUSE_RETURN_IF_ERROR(landing.plan().ticket->Check());
   ROWHOUSE_RETURN_IF_ERROR(events_.CheckPart(name));

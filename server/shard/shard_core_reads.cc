@@ -80,7 +80,7 @@ absl::Status ShardCore::CheckPullSize(int64_t row_count) const {
   if (row_count > kMaxPullRowCount) {
     return PullTooLarge("row ids of a call", row_count, kMaxPullRowCount);
   }
-  const int64_t most = spec_.max_pull_bytes / rows_.table().row_bytes();
+  const int64_t most = spec_.max_pull_bytes / store_->rows().row_bytes();
   if (row_count > most) return PullTooLarge("max_pull_bytes", row_count, most);
   return absl::OkStatus();
 }
@@ -134,14 +134,13 @@ absl::Status ShardCore::ReadPull(int64_t pull, int64_t row_count, void* out) {
   if (pulls_.trainer(pull).has_value()) {
     ROWHOUSE_RETURN_IF_ERROR(sessions_.Check(*pulls_.trainer(pull)));
   }
-  return pulls_.Read(pull, rows_.table(), row_count, out);
+  return pulls_.Read(pull, store_->rows(), row_count, out);
 }
 
 void ShardCore::AfterRead(int64_t pull) {
   if (!Usable().ok() || !pulls_.TakeBringCurrent(pull)) return;
-  absl::Status brought = backend_.BringCurrent(rows_.table(), history_.view(),
-                                               *pulls_.slots(pull));
-  if (brought.ok()) brought = backend_.Synchronize();
+  const absl::Status brought =
+      store_->BringCurrent(history_, *pulls_.slots(pull));
   if (!brought.ok()) Break(brought);
 }
 
@@ -155,40 +154,53 @@ void ShardCore::Digest(std::optional<int64_t> exact_event,
   wait.call = std::move(call);
   wait.resume = [this, exact_event,
                  done = std::move(done)](absl::Status waited) mutable {
-    ShardDigest digest{events_.applied(), 0, history_.Digest()};
     if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);
-    if (waited.ok()) {
-      waited = backend_.Digest(rows_.table(), history_.view(), digest.row_sum);
-    }
-    if (waited.ok()) waited = backend_.Synchronize();
     if (!waited.ok()) return done(std::move(waited));
-    done(digest);
+    const absl::StatusOr<uint64_t> row_sum = store_->Digest(history_);
+    if (!row_sum.ok()) return done(row_sum.status());
+    done(ShardDigest{events_.applied(), *row_sum, history_.Digest()});
   };
   WaitFor(std::move(wait));
 }
 
-void ShardCore::GetEventState(std::optional<int64_t> wait_sealed_event,
-                              std::optional<int64_t> wait_applied_event,
-                              std::shared_ptr<Call> call,
+void ShardCore::GetEventState(const EventWait& wait, std::shared_ptr<Call> call,
                               Done<EventState> done) {
-  if (wait_sealed_event.value_or(0) < 0) {
-    return done(BadEventError("wait_sealed_event", *wait_sealed_event, 0));
+  const std::pair<const char*, std::optional<int64_t>> events[] = {
+      {"wait_sealed_event", wait.sealed_event},
+      {"wait_applied_event", wait.applied_event},
+      {"wait_folded.event", wait.folded_event}};
+  for (const auto& [name, event] : events) {
+    if (event.value_or(0) < 0) return done(BadEventError(name, *event, 0));
   }
-  if (wait_applied_event.value_or(0) < 0) {
-    return done(BadEventError("wait_applied_event", *wait_applied_event, 0));
-  }
-  ParkedCall wait;
-  wait.applied_event = wait_applied_event.value_or(0);
-  wait.sealed_event = wait_sealed_event.value_or(0);
-  wait.until = WaitLimit(*call);
-  wait.call = std::move(call);
-  wait.resume = [this, done = std::move(done)](absl::Status waited) mutable {
+  ParkedCall parked;
+  parked.applied_event = wait.applied_event.value_or(0);
+  parked.sealed_event = wait.sealed_event.value_or(0);
+  parked.folded_event = wait.folded_event.value_or(0);
+  parked.folded_rank = wait.folded_rank;
+  parked.folded_part_count = wait.folded_part_count;
+  parked.until = WaitLimit(*call);
+  parked.call = std::move(call);
+  parked.resume = [this, done = std::move(done)](absl::Status waited) mutable {
     if (!waited.ok()) return done(std::move(waited));
-    done(EventState{events_.applied(), events_.DescribeOpen(),
+    done(EventState{events_.applied(), DescribeOpen(),
                     events_.DescribeApplied(),
                     sessions_.Describe(timers_.Now(), limits_.lease)});
   };
-  WaitFor(std::move(wait));
+  WaitFor(std::move(parked));
+}
+
+std::vector<OpenEventState> ShardCore::DescribeOpen() const {
+  std::vector<OpenEventState> states = events_.DescribeOpen();
+  if (dense_ == nullptr) return states;
+  for (OpenEventState& state : states) {
+    if (state.event != events_.applied() + 1) continue;
+    for (ContributionState& contribution : state.contributions) {
+      const int32_t rank = contribution.trainer_rank;
+      contribution.folded_part_count =
+          dense_->FoldedCount(*events_.Find(state.event, rank), rank);
+    }
+  }
+  return states;
 }
 
 absl::StatusOr<kernels::GradientStatistics> ShardCore::GetEventStatistics(
@@ -201,11 +213,10 @@ absl::StatusOr<kernels::GradientStatistics> ShardCore::GetEventStatistics(
   }
   if (event > next) return EventAheadError(event, events_.applied(), next);
   ROWHOUSE_RETURN_IF_ERROR(events_.CheckAllSealed(event));
-  const std::vector<kernels::GradientPart> parts = events_.PartsOf(event);
-  kernels::GradientStatistics statistics;
-  ROWHOUSE_RETURN_IF_ERROR(backend_.MergedStatistics(
-      parts, spec_.dim, spec_.gradient_dtype, statistics));
-  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  absl::StatusOr<kernels::GradientStatistics> statistics =
+      store_->Statistics(events_);
+  // A fold that failed half-way leaves no gradient to go on with.
+  if (!statistics.ok() && dense_ != nullptr) Break(statistics.status());
   return statistics;
 }
 

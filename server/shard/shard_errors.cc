@@ -89,6 +89,17 @@ absl::Status ContributionSealedError(int64_t event, int32_t trainer_rank,
        {"part_count", absl::StrCat(part_count)}});
 }
 
+absl::Status DroppedPartError(const PartName& name) {
+  return wire::Error(
+      absl::StatusCode::kAborted, wire::reasons::kSuperseded,
+      absl::StrCat("part ", name.part, " of rank ", name.trainer_rank,
+                   " for event ", name.event,
+                   " was known when it began to land and then dropped"),
+      {{"event", absl::StrCat(name.event)},
+       {"trainer_rank", absl::StrCat(name.trainer_rank)},
+       {"part", absl::StrCat(name.part)}});
+}
+
 absl::Status EventPendingError(int64_t current_event) {
   return wire::Error(
       absl::StatusCode::kDeadlineExceeded, wire::reasons::kEventPending,

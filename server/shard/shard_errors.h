@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/shard/ledger.h"
 #include "server/shard/shard.h"
 
 namespace rowhouse::server {
@@ -41,6 +42,9 @@ absl::Status BadCountError(std::string_view what, int64_t found,
 /// FAILED_PRECONDITION CONTRIBUTION_SEALED: by `session`, with `part_count`.
 absl::Status ContributionSealedError(int64_t event, int32_t trainer_rank,
                                      int64_t session, int32_t part_count);
+
+/// ABORTED SUPERSEDED: the part was known when it began to land, then dropped.
+absl::Status DroppedPartError(const PartName& name);
 
 /// DEADLINE_EXCEEDED EVENT_PENDING.
 absl::Status EventPendingError(int64_t current_event);

@@ -2,19 +2,27 @@
 #define ROWHOUSE_SERVER_SHARD_STAGED_PART_H_
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
 #include "kernels/buffer.h"
 #include "kernels/row_table.h"
+#include "server/shard/head_operands.h"
 
 namespace rowhouse::server {
 
-/// The slots and gradient rows of one part, in one piece of backend memory.
+/// One part: the slots and gradient rows of a push, in one piece of backend
+/// memory, or the operands of a head call.
 class StagedPart {
  public:
   /// An empty part.
   StagedPart() = default;
+
+  /// The part of a head call.
+  explicit StagedPart(std::shared_ptr<const HeadOperands> head)
+      : head_(std::move(head)) {}
 
   /// Room for `row_count` rows, not filled.
   ///
@@ -30,10 +38,17 @@ class StagedPart {
   }
   kernels::GradientPart view() const { return {slots(), rows(), row_count_}; }
 
+  /// Null for rows.
+  const HeadOperands* head() const { return head_.get(); }
+  int64_t token_count() const {
+    return head_ == nullptr ? 0 : head_->token_count();
+  }
+
  private:
   kernels::Buffer memory_;
   int64_t row_count_ = 0;
   int64_t rows_offset_ = 0;
+  std::shared_ptr<const HeadOperands> head_;
 };
 
 }  // namespace rowhouse::server

@@ -183,8 +183,9 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
         Ask<server::EventState>(
             "GetEventState", table, context,
             [&](server::Shard& shard, auto call, auto done) {
-              shard.GetEventState(wait_sealed_event, wait_applied_event, call,
-                                  std::move(done));
+              shard.GetEventState({.sealed_event = wait_sealed_event,
+                                   .applied_event = wait_applied_event},
+                                  call, std::move(done));
             }));
     return FromServer(state);
   }

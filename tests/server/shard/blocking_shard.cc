@@ -80,8 +80,10 @@ PendingCall<server::EventState> BlockingShard::StartGetEventState(
     std::optional<int64_t> wait_applied_event,
     std::shared_ptr<server::Call> call) {
   PendingCall<server::EventState> pending;
-  shard_->GetEventState(wait_sealed_event, wait_applied_event, std::move(call),
-                        pending.Callback());
+  server::EventWait wait;
+  wait.sealed_event = wait_sealed_event;
+  wait.applied_event = wait_applied_event;
+  shard_->GetEventState(wait, std::move(call), pending.Callback());
   return pending;
 }
 

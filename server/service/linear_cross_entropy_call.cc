@@ -1,0 +1,302 @@
+#include "server/service/linear_cross_entropy_call.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/repeated_field.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status.h"
+#include "proto/wire/status_macros.h"
+#include "server/service/convert.h"
+#include "server/service/field_error.h"
+#include "server/service/head_header.h"
+#include "server/service/limits.h"
+
+namespace rowhouse::server {
+namespace {
+
+namespace reasons = wire::reasons;
+using Floats = google::protobuf::RepeatedField<float>;
+
+std::span<const float> SpanOf(const Floats& values) {
+  return {values.data(), static_cast<size_t>(values.size())};
+}
+
+std::span<float> Resized(Floats& values, int64_t count) {
+  values.Resize(static_cast<int>(count), 0.0F);
+  return {values.mutable_data(), static_cast<size_t>(values.size())};
+}
+
+absl::Status WrongPhase(std::string_view found, std::string_view wanted) {
+  return FieldError(reasons::kMalformed, "phase", found, wanted);
+}
+
+}  // namespace
+
+void LinearCrossEntropyCall::Start() {
+  absl::Status status = active_.admission();
+  if (!status.ok()) return End(std::move(status));
+  Read();
+}
+
+void LinearCrossEntropyCall::OnReadDone(bool ok) {
+  absl::Status status = ok ? OnMessage() : OnEnd();
+  if (!status.ok() || !ok) End(std::move(status));
+}
+
+absl::Status LinearCrossEntropyCall::OnMessage() {
+  switch (phase_) {
+    case Phase::kHeader:
+      return Open();
+    case Phase::kInputs:
+      return LandInputs();
+    default:
+      return LandMerged();
+  }
+}
+
+// A caller that closes after the statistics wants no gradient.
+absl::Status LinearCrossEntropyCall::OnEnd() {
+  if (active_.call()->cancelled) {
+    return absl::CancelledError("the caller has gone");
+  }
+  if (phase_ == Phase::kHeader) {
+    return FieldError(reasons::kMalformed, "the stream",
+                      std::string_view("empty"), "a header, then inputs");
+  }
+  if (phase_ == Phase::kInputs || merged_count_ > 0) {
+    return FieldError(reasons::kBadCount, "the stream",
+                      std::string_view("closed"),
+                      "open until all tokens have come");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LinearCrossEntropyCall::Open() {
+  if (!request_.has_header()) return MissingError("header");
+  const v1::LinearCrossEntropyHeader& proto = request_.header();
+  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
+                            tables_.FindShard(proto.table()));
+  ROWHOUSE_ASSIGN_OR_RETURN(HeadHeader header, ToHeadHeader(proto));
+  Shard& opened = *shard;
+  active_.Attach(std::move(shard));
+  BeginShardWork([&] {
+    opened.OpenHead(std::move(header), active_.call(),
+                    [this](absl::StatusOr<std::unique_ptr<HeadCall>> head) {
+                      OnOpened(std::move(head));
+                    });
+  });
+  return absl::OkStatus();
+}
+
+void LinearCrossEntropyCall::OnOpened(
+    absl::StatusOr<std::unique_ptr<HeadCall>> head) {
+  if (head.ok()) head_ = *std::move(head);
+  if (!EndShardWork(head.status())) return;
+  head_->set_on_revoked(
+      [this](const absl::Status& reason) { OnRevoked(reason); });
+  phase_ = Phase::kInputs;
+  if (head_->inputs_complete()) return ComputeStatistics();
+  Read();
+}
+
+// The shard's own work ends by itself, with a fault.
+void LinearCrossEntropyCall::OnRevoked(const absl::Status& reason) {
+  bool in_shard = false;
+  {
+    MutexLock lock(turn_->mutex);
+    turn_->revoked = reason;
+    in_shard = turn_->in_shard;
+  }
+  if (in_shard) {
+    active_.Cancel();
+  } else {
+    End(reason);
+  }
+}
+
+absl::Status LinearCrossEntropyCall::LandInputs() {
+  if (!request_.has_inputs()) {
+    return WrongPhase("not inputs", "inputs until all tokens have come");
+  }
+  const v1::LinearCrossEntropyInputs& inputs = request_.inputs();
+  const auto bytes = static_cast<int64_t>(inputs.hidden().size());
+  if (bytes > kMaxPayloadBytes) {
+    return FieldError(
+        reasons::kBadShape, "the size of inputs.hidden", bytes,
+        absl::StrCat("at most ", kMaxPayloadBytes, " bytes in one message"));
+  }
+  ROWHOUSE_RETURN_IF_ERROR(head_->AppendInputs(
+      inputs.first_token(), server::SpanOf(inputs.targets()), inputs.hidden()));
+  if (head_->inputs_complete()) {
+    ComputeStatistics();
+  } else {
+    Read();
+  }
+  return absl::OkStatus();
+}
+
+void LinearCrossEntropyCall::ComputeStatistics() {
+  phase_ = Phase::kStatistics;
+  BeginShardWork([&] {
+    active_.BeginWait();
+    active_.shard()->ComputeHeadStatistics(
+        *head_, active_.call(), [this](absl::StatusOr<int64_t> event) {
+          active_.EndWait();
+          if (!EndShardWork(event.status())) return;
+          absl::Status status = WriteNext();
+          if (!status.ok()) End(std::move(status));
+        });
+  });
+}
+
+absl::Status LinearCrossEntropyCall::LandMerged() {
+  if (!request_.has_merged_statistics()) {
+    return WrongPhase("not merged_statistics",
+                      "merged_statistics after the statistics");
+  }
+  const v1::LinearCrossEntropyStatistics& merged = request_.merged_statistics();
+  ROWHOUSE_RETURN_IF_ERROR(
+      head_->AppendMerged({.first_token = merged.first_token(),
+                           .max_logits = SpanOf(merged.max_logits()),
+                           .exp_sums = SpanOf(merged.exp_sums()),
+                           .upstream = SpanOf(merged.upstream_gradients())}));
+  merged_count_ += merged.max_logits_size();
+  if (head_->merged_complete()) {
+    ComputeGradient();
+  } else {
+    Read();
+  }
+  return absl::OkStatus();
+}
+
+void LinearCrossEntropyCall::ComputeGradient() {
+  phase_ = Phase::kGradient;
+  BeginShardWork([&] {
+    active_.shard()->FinishHead(*head_, active_.call(),
+                                [this](absl::StatusOr<PartReceipt> receipt) {
+                                  if (!EndShardWork(receipt.status())) return;
+                                  written_count_ = 0;
+                                  message_count_ = 0;
+                                  response_.Clear();
+                                  absl::Status status = WriteNext();
+                                  if (!status.ok()) End(std::move(status));
+                                });
+  });
+}
+
+void LinearCrossEntropyCall::OnWriteDone(bool ok) {
+  if (!ok) return End(absl::CancelledError("the caller has gone"));
+  absl::Status status = WriteNext();
+  if (!status.ok()) End(std::move(status));
+}
+
+// At least one message a phase: it tells that the phase is through.
+absl::Status LinearCrossEntropyCall::WriteNext() {
+  const HeadHeader& header = head_->header();
+  if (written_count_ < header.token_count || message_count_ == 0) {
+    ROWHOUSE_RETURN_IF_ERROR(phase_ == Phase::kStatistics ? FillStatistics()
+                                                          : FillGradient());
+    ++message_count_;
+    Write();
+    return absl::OkStatus();
+  }
+  if (phase_ == Phase::kGradient ||
+      header.purpose == HeadPurpose::kEvaluation) {
+    End(absl::OkStatus());
+    return absl::OkStatus();
+  }
+  phase_ = Phase::kMerged;
+  if (head_->merged_complete()) {
+    ComputeGradient();
+  } else {
+    Read();
+  }
+  return absl::OkStatus();
+}
+
+int64_t LinearCrossEntropyCall::TokensOfMessage(int64_t token_bytes) {
+  return std::min(std::max(int64_t{1}, kMaxPayloadBytes / token_bytes),
+                  head_->header().token_count - written_count_);
+}
+
+absl::Status LinearCrossEntropyCall::FillStatistics() {
+  const int64_t count = TokensOfMessage(3 * sizeof(float));
+  v1::LinearCrossEntropyStatistics& message = *response_.mutable_statistics();
+  message.set_first_token(written_count_);
+  const HeadStatisticsOut out{Resized(*message.mutable_max_logits(), count),
+                              Resized(*message.mutable_exp_sums(), count),
+                              Resized(*message.mutable_target_logits(), count)};
+  ROWHOUSE_RETURN_IF_ERROR(head_->ReadStatistics(written_count_, out));
+  written_count_ += count;
+  return absl::OkStatus();
+}
+
+absl::Status LinearCrossEntropyCall::FillGradient() {
+  const int64_t dim = active_.shard()->spec().dim;
+  const auto row_bytes = dim * static_cast<int64_t>(sizeof(float));
+  const int64_t count = TokensOfMessage(row_bytes);
+  v1::LinearCrossEntropyGradients& message = *response_.mutable_gradients();
+  message.set_first_token(written_count_);
+  std::string& bytes = *message.mutable_hidden_gradient();
+  bytes.resize(static_cast<size_t>(count * row_bytes));
+  // A string's memory is aligned for any element.
+  ROWHOUSE_RETURN_IF_ERROR(head_->ReadHiddenGradient(
+      written_count_, {reinterpret_cast<float*>(bytes.data()),
+                       static_cast<size_t>(count * dim)}));
+  written_count_ += count;
+  return absl::OkStatus();
+}
+
+// Reactions never run under these calls, and whoever ends the call touches
+// nothing but the turn after that.
+
+void LinearCrossEntropyCall::Read() {
+  const std::shared_ptr<Turn> turn = turn_;
+  MutexLock lock(turn->mutex);
+  if (!turn->ended) StartRead(&request_);
+}
+
+void LinearCrossEntropyCall::Write() {
+  const std::shared_ptr<Turn> turn = turn_;
+  MutexLock lock(turn->mutex);
+  if (!turn->ended) StartWrite(&response_);
+}
+
+void LinearCrossEntropyCall::BeginShardWork(absl::FunctionRef<void()> work) {
+  {
+    MutexLock lock(turn_->mutex);
+    if (turn_->ended) return;
+    turn_->in_shard = true;
+  }
+  work();
+}
+
+bool LinearCrossEntropyCall::EndShardWork(const absl::Status& status) {
+  absl::Status revoked;
+  {
+    MutexLock lock(turn_->mutex);
+    turn_->in_shard = false;
+    revoked = turn_->revoked;
+  }
+  if (revoked.ok() && status.ok()) return true;
+  End(revoked.ok() ? status : revoked);
+  return false;
+}
+
+void LinearCrossEntropyCall::End(absl::Status status) {
+  const std::shared_ptr<Turn> turn = turn_;
+  MutexLock lock(turn->mutex);
+  if (turn->ended) return;
+  turn->ended = true;
+  Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,99 @@
+#ifndef ROWHOUSE_SERVER_SERVICE_LINEAR_CROSS_ENTROPY_CALL_H_
+#define ROWHOUSE_SERVER_SERVICE_LINEAR_CROSS_ENTROPY_CALL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "kernels/mutex.h"
+#include "rowhouse/v1/lm_head_service.pb.h"
+#include "server/service/active_calls.h"
+#include "server/shard/shard.h"
+#include "server/table_registry.h"
+
+namespace rowhouse::server {
+
+/// One LinearCrossEntropy call: reads the inputs, has the shard form the
+/// statistics, writes them, reads the merged ones, has the shard form the
+/// hidden gradient, writes it. One thing at a time: a read, a write, or the
+/// shard's work; only a revocation by the lane comes in between. Deletes
+/// itself.
+class LinearCrossEntropyCall final
+    : public grpc::ServerBidiReactor<v1::LinearCrossEntropyRequest,
+                                     v1::LinearCrossEntropyResponse> {
+ public:
+  /// The references must outlive it.
+  LinearCrossEntropyCall(ActiveCalls& calls,
+                         const grpc::CallbackServerContext& context,
+                         const TableRegistry& tables)
+      : active_(calls, context), tables_(tables) {}
+
+  /// Begins to read, or ends the call.
+  void Start();
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override { active_.Cancel(); }
+  void OnDone() override { delete this; }
+
+ private:
+  enum class Phase : uint8_t {
+    kHeader,
+    kInputs,
+    kStatistics,
+    kMerged,
+    kGradient
+  };
+
+  /// Whether the call has ended, and who works on it; outlives the call for
+  /// the thread that ends it.
+  struct Turn {
+    Mutex mutex;
+    bool ended ABSL_GUARDED_BY(mutex) = false;
+    bool in_shard ABSL_GUARDED_BY(mutex) = false;
+    absl::Status revoked ABSL_GUARDED_BY(mutex);
+  };
+
+  absl::Status OnMessage();
+  absl::Status OnEnd();
+  absl::Status Open();
+  void OnOpened(absl::StatusOr<std::unique_ptr<HeadCall>> head);
+  void OnRevoked(const absl::Status& reason);
+  absl::Status LandInputs();
+  absl::Status LandMerged();
+  void ComputeStatistics();
+  void ComputeGradient();
+  absl::Status WriteNext();
+  absl::Status FillStatistics();
+  absl::Status FillGradient();
+  int64_t TokensOfMessage(int64_t token_bytes);
+
+  // Each does nothing, and `Begin...` give no turn, once the call has ended.
+  void Read();
+  void Write();
+  void BeginShardWork(absl::FunctionRef<void()> work);
+  /// Takes the turn back from the shard; false when the call must end, which
+  /// it then has.
+  bool EndShardWork(const absl::Status& status);
+  void End(absl::Status status);
+
+  ActiveCall active_;
+  const TableRegistry& tables_;
+  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
+  v1::LinearCrossEntropyRequest request_;
+  v1::LinearCrossEntropyResponse response_;
+  Phase phase_ = Phase::kHeader;
+  std::unique_ptr<HeadCall> head_;
+  int64_t merged_count_ = 0;   // Tokens of merged statistics that have come.
+  int64_t written_count_ = 0;  // Tokens of this phase that were written.
+  int64_t message_count_ = 0;  // Messages of this phase that were written.
+};
+
+}  // namespace rowhouse::server
+
+#endif  // ROWHOUSE_SERVER_SERVICE_LINEAR_CROSS_ENTROPY_CALL_H_

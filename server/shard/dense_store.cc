@@ -1,0 +1,180 @@
+#include "server/shard/dense_store.h"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/backend.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::server {
+namespace {
+
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+
+}  // namespace
+
+int64_t DenseStore::RowBytes(const ShardSpec& spec) {
+  const DenseSpec& dense = *spec.dense;
+  const int64_t floats = dense.has_master ? 3 : 2;  // Master and moments.
+  const int64_t bias = dense.has_bias ? 4 * kFloatBytes : 0;
+  return spec.dim * (kernels::SizeOf(spec.row_dtype) + floats * kFloatBytes +
+                     kernels::SizeOf(dense.main_grad_dtype)) +
+         bias;
+}
+
+DenseStore::DenseStore(const ShardSpec& spec, const kernels::HeadBlocks& blocks,
+                       kernels::Backend& backend)
+    : spec_(spec), blocks_(blocks), backend_(backend) {
+  table_.first_row_id = spec.placement.first_row(spec.shard_index);
+  table_.row_count =
+      spec.placement.end_row(spec.shard_index) - table_.first_row_id;
+  table_.dim = spec.dim;
+  table_.dtype = spec.row_dtype;
+  table_.main_grad_dtype = spec.dense->main_grad_dtype;
+}
+
+absl::Status DenseStore::Allocate(int64_t size_bytes, void*& data) {
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Buffer buffer,
+                            backend_.Allocate(size_bytes));
+  data = buffer.data();
+  memory_.push_back(std::move(buffer));
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status DenseStore::AllocateRows(int64_t columns, T*& data) {
+  void* allocated = nullptr;
+  ROWHOUSE_RETURN_IF_ERROR(
+      Allocate(table_.row_count * columns * kFloatBytes, allocated));
+  data = static_cast<T*>(allocated);
+  return absl::OkStatus();
+}
+
+absl::Status DenseStore::AllocateArrays() {
+  const int64_t elements = table_.row_count * table_.dim;
+  ROWHOUSE_RETURN_IF_ERROR(
+      Allocate(elements * kernels::SizeOf(table_.dtype), table_.weights));
+  ROWHOUSE_RETURN_IF_ERROR(Allocate(
+      elements * kernels::SizeOf(table_.main_grad_dtype), table_.main_grad));
+  ROWHOUSE_RETURN_IF_ERROR(AllocateRows(table_.dim, table_.first_moment));
+  ROWHOUSE_RETURN_IF_ERROR(AllocateRows(table_.dim, table_.second_moment));
+  if (spec_.dense->has_master) {
+    ROWHOUSE_RETURN_IF_ERROR(AllocateRows(table_.dim, table_.master));
+  }
+  if (!spec_.dense->has_bias) return absl::OkStatus();
+  ROWHOUSE_RETURN_IF_ERROR(AllocateRows(1, table_.bias));
+  ROWHOUSE_RETURN_IF_ERROR(AllocateRows(1, table_.bias_grad));
+  ROWHOUSE_RETURN_IF_ERROR(AllocateRows(1, table_.bias_first_moment));
+  return AllocateRows(1, table_.bias_second_moment);
+}
+
+absl::Status DenseStore::Reset() {
+  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  memory_.clear();
+  folds_.Restart();
+  ROWHOUSE_RETURN_IF_ERROR(AllocateArrays());
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.InitializeDense(table_, spec_.initializer, /*fresh=*/true));
+  return backend_.Synchronize();
+}
+
+absl::Status DenseStore::WriteRows(int64_t first_slot, int64_t row_count,
+                                   const void* rows) {
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.WriteDenseRows(table_, first_slot, row_count, rows));
+  return backend_.Synchronize();
+}
+
+absl::StatusOr<uint64_t> DenseStore::Digest(const Beta2History&) {
+  uint64_t sum = 0;
+  ROWHOUSE_RETURN_IF_ERROR(backend_.DenseDigest(table_, sum));
+  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  return sum;
+}
+
+absl::StatusOr<kernels::GradientStatistics> DenseStore::Statistics(
+    const Events& events) {
+  ROWHOUSE_RETURN_IF_ERROR(FoldRest(events));
+  kernels::GradientStatistics statistics;
+  ROWHOUSE_RETURN_IF_ERROR(backend_.DenseStatistics(table_, statistics));
+  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  return statistics;
+}
+
+absl::StatusOr<float> DenseStore::Apply(const Events& events,
+                                        const EventCommit& commit,
+                                        int64_t divisor, const Beta2History&,
+                                        kernels::EventReport& report) {
+  ROWHOUSE_RETURN_IF_ERROR(FoldRest(events));
+  const kernels::AdamWFactors factors =
+      kernels::NarrowScalars(*commit.adamw, divisor);
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.ApplyAdamW(table_, factors, spec_.policy, report));
+  ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  report.entry_count = events.EntryCount(events.applied() + 1);
+  folds_.Restart();
+  return factors.beta2;
+}
+
+absl::Status DenseStore::FoldNext(const Events& events) {
+  const StagedPart* const part = folds_.Next(events);
+  if (part == nullptr) return absl::OkStatus();
+  ROWHOUSE_RETURN_IF_ERROR(Fold(*part));
+  folds_.Advance();
+  return backend_.Synchronize();
+}
+
+absl::Status DenseStore::FoldRest(const Events& events) {
+  while (FoldWaits(events)) ROWHOUSE_RETURN_IF_ERROR(FoldNext(events));
+  return absl::OkStatus();
+}
+
+absl::Status DenseStore::Fold(const StagedPart& part) {
+  const kernels::MainGrad main_grad = kernels::MainGradOf(table_);
+  if (part.head() == nullptr) {
+    if (part.row_count() == 0) return absl::OkStatus();
+    const kernels::GradientPart view = part.view();
+    return backend_.AccumulateEmbeddingGradient(
+        main_grad, {.slots = {view.slots, static_cast<size_t>(view.row_count)},
+                    .rows = view.rows,
+                    .dtype = spec_.gradient_dtype,
+                    .row_stride = table_.dim});
+  }
+  return backend_.HeadWeightGradient(Slice(), part.head()->inputs(),
+                                     part.head()->merged(), blocks_,
+                                     /*kept=*/{}, main_grad, table_.bias_grad);
+}
+
+absl::Status DenseStore::DropFolds() {
+  const bool folded = folds_.folded();
+  folds_.Restart();
+  if (!folded) return absl::OkStatus();
+  ROWHOUSE_RETURN_IF_ERROR(backend_.ClearMainGrad(table_));
+  return backend_.Synchronize();
+}
+
+kernels::HeadSlice DenseStore::Slice() const {
+  return {table_.weights, table_.dtype, table_.bias, table_.row_count,
+          table_.dim};
+}
+
+absl::Status DenseStore::ComputeHeadStatistics(HeadLanding& head) {
+  const std::shared_ptr<const HeadOperands> operands = head.operands();
+  ROWHOUSE_RETURN_IF_ERROR(backend_.HeadTokenStatistics(
+      Slice(), operands->inputs(), blocks_, head.statistics()));
+  return backend_.Synchronize();
+}
+
+absl::Status DenseStore::ComputeHiddenGradient(HeadLanding& head) {
+  const std::shared_ptr<const HeadOperands> operands = head.operands();
+  ROWHOUSE_ASSIGN_OR_RETURN(float* const gradient, head.hidden_gradient());
+  ROWHOUSE_RETURN_IF_ERROR(backend_.HeadHiddenGradient(
+      Slice(), operands->inputs(), operands->merged(), blocks_, /*kept=*/{},
+      gradient));
+  return backend_.Synchronize();
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,106 @@
+#include "server/shard/head_calls.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "server/shard/shard_errors.h"
+
+namespace rowhouse::server {
+namespace {
+
+absl::Status FencedError() {
+  return wire::Error(absl::StatusCode::kAborted, wire::reasons::kFenced,
+                     "the head call was of a session that has ended");
+}
+
+absl::Status SupersededError() {
+  return wire::Error(
+      absl::StatusCode::kAborted, wire::reasons::kSuperseded,
+      "the head call's part was begun again, or its contribution discarded");
+}
+
+}  // namespace
+
+absl::Status HeadCalls::CheckRoom(
+    const std::optional<TrainerSession>& trainer) const {
+  const auto open =
+      std::count_if(places_.begin(), places_.end(), [&](const auto& place) {
+        return !place.second.staging.has_value() &&
+               place.second.trainer == trainer;
+      });
+  const int64_t most = trainer.has_value() ? 1 : max_anonymous_count_;
+  if (open < most) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kResourceExhausted, wire::reasons::kHeadCallsOpen,
+      absl::StrCat(open, " head calls that stage no part are open; ",
+                   trainer.has_value() ? "a session may have "
+                                       : "without a session there may be ",
+                   most),
+      {{"limit", "head calls"}, {"value", absl::StrCat(most)}}, kRetryDelay);
+}
+
+int64_t HeadCalls::Add(Place place) {
+  if (place.staging.has_value()) {
+    RevokeIf([&](const Place& other) { return other.staging == place.staging; },
+             SupersededError());
+  }
+  places_[++last_] = std::move(place);
+  return last_;
+}
+
+int64_t HeadCalls::StagingTokenCount(int64_t event, int32_t trainer_rank,
+                                     int32_t except) const {
+  int64_t token_count = 0;
+  for (const auto& [number, place] : places_) {
+    if (place.staging.has_value() && place.staging->event == event &&
+        place.staging->trainer_rank == trainer_rank &&
+        place.staging->part != except) {
+      token_count += place.token_count;
+    }
+  }
+  return token_count;
+}
+
+void HeadCalls::RevokeStaging(int64_t event, int32_t trainer_rank) {
+  RevokeIf(
+      [&](const Place& place) {
+        return place.staging.has_value() && place.staging->event == event &&
+               place.staging->trainer_rank == trainer_rank;
+      },
+      SupersededError());
+}
+
+void HeadCalls::RevokeOlder(const TrainerSession& newest) {
+  RevokeIf(
+      [&](const Place& place) {
+        return place.trainer.has_value() &&
+               place.trainer->trainer_rank == newest.trainer_rank &&
+               place.trainer->session < newest.session;
+      },
+      FencedError());
+}
+
+void HeadCalls::RevokeSessions() {
+  RevokeIf([](const Place& place) { return place.trainer.has_value(); },
+           FencedError());
+}
+
+void HeadCalls::RevokeIf(absl::FunctionRef<bool(const Place&)> chosen,
+                         const absl::Status& reason) {
+  for (auto it = places_.begin(); it != places_.end();) {
+    if (!chosen(it->second)) {
+      ++it;
+      continue;
+    }
+    it->second.memory->Revoke(reason);
+    it = places_.erase(it);
+  }
+}
+
+}  // namespace rowhouse::server
