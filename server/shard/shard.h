@@ -30,7 +30,8 @@ struct EventCommit {
   std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
   bool skip = false;
   kernels::RowAdamScalars scalars;  ///< Unused when `skip`, or with `adamw`.
-  std::optional<kernels::AdamWScalars> adamw;  ///< Of a dense table.
+  /// Of a dense table.
+  std::optional<kernels::AdamWScalars> adamw = std::nullopt;
 
   friend bool operator==(const EventCommit&, const EventCommit&) = default;
 };
