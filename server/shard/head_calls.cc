@@ -54,13 +54,18 @@ int64_t HeadCalls::Add(Place place) {
   return last_;
 }
 
+void HeadCalls::SetStaged(int64_t number) {
+  const auto found = places_.find(number);
+  if (found != places_.end()) found->second.staged = true;
+}
+
 int64_t HeadCalls::StagingTokenCount(int64_t event, int32_t trainer_rank,
                                      int32_t except) const {
   int64_t token_count = 0;
   for (const auto& [number, place] : places_) {
     if (place.staging.has_value() && place.staging->event == event &&
         place.staging->trainer_rank == trainer_rank &&
-        place.staging->part != except) {
+        place.staging->part != except && !place.staged) {
       token_count += place.token_count;
     }
   }
@@ -74,6 +79,14 @@ void HeadCalls::RevokeStaging(int64_t event, int32_t trainer_rank) {
                place.staging->trainer_rank == trainer_rank;
       },
       SupersededError());
+}
+
+void HeadCalls::RevokeApplied(int64_t event) {
+  RevokeIf(
+      [&](const Place& place) {
+        return place.staging.has_value() && place.staging->event <= event;
+      },
+      EventPastError("the head call is for event", event, event));
 }
 
 void HeadCalls::RevokeOlder(const TrainerSession& newest) {

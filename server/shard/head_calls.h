@@ -25,7 +25,8 @@ class HeadCalls {
  public:
   struct Place {
     std::optional<TrainerSession> trainer;
-    std::optional<PartName> staging;  ///< The part it will stage.
+    std::optional<PartName> staging;  ///< The part it will stage, or has.
+    bool staged = false;              ///< Its tokens count as the part's now.
     int64_t token_count = 0;
     std::shared_ptr<HeadMemory> memory;
   };
@@ -42,6 +43,9 @@ class HeadCalls {
   /// revoked; returns the place's number.
   int64_t Add(Place place);
 
+  /// The call at this place has staged its part.
+  void SetStaged(int64_t number);
+
   /// Gives a place back; one that was revoked has been given back already.
   void Remove(int64_t number) { places_.erase(number); }
 
@@ -52,6 +56,10 @@ class HeadCalls {
 
   /// Revokes the calls that will stage parts of a rank's contribution.
   void RevokeStaging(int64_t event, int32_t trainer_rank);
+
+  /// Revokes the calls that will stage, or have staged, parts of an event that
+  /// is applied.
+  void RevokeApplied(int64_t event);
 
   /// Revokes the calls of a rank's sessions before `newest`.
   void RevokeOlder(const TrainerSession& newest);

@@ -90,6 +90,9 @@ class HeadLanding final : public HeadCall {
   /// Whether the call was given room to stage a part.
   bool staging() const { return staging_; }
   void set_staging() { staging_ = true; }
+  /// Its number among the shard's head calls.
+  int64_t place() const { return place_; }
+  void set_place(int64_t place) { place_ = place; }
   const std::shared_ptr<HeadMemory>& memory() const { return memory_; }
   PartName name() const;
   PartContent content() const;
@@ -122,6 +125,7 @@ class HeadLanding final : public HeadCall {
   const std::shared_ptr<HeadMemory> memory_ = std::make_shared<HeadMemory>();
   absl::AnyInvocable<void()> abandon_;
   bool staging_ = false;
+  int64_t place_ = 0;
   int64_t input_count_ = 0;
   int64_t merged_count_ = 0;
   kernels::ContentSum ids_;   // Of targets and merged statistics.

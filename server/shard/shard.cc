@@ -336,12 +336,13 @@ void LaneShard::OpenHead(HeadHeader header, std::shared_ptr<Call> call,
   using Opened = absl::StatusOr<std::unique_ptr<HeadCall>>;
   Answer<std::unique_ptr<HeadCall>>(
       std::move(call), std::move(done), [this, header]() -> Opened {
-        absl::StatusOr<OpenedHead> opened = core_->OpenHead(header);
-        if (!opened.ok()) return std::move(opened).status();
-        opened->landing->set_abandon([this, place = opened->place] {
+        absl::StatusOr<std::unique_ptr<HeadLanding>> head =
+            core_->OpenHead(header);
+        if (!head.ok()) return std::move(head).status();
+        (*head)->set_abandon([this, place = (*head)->place()] {
           lane_->PostInternal([this, place] { core_->CloseHead(place); });
         });
-        return std::move(opened->landing);
+        return *std::move(head);
       });
 }
 

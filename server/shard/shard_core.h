@@ -40,12 +40,6 @@ struct OpenedPull {
   int64_t row_count = 0;
 };
 
-/// A head call that has been opened, and its place.
-struct OpenedHead {
-  std::unique_ptr<HeadLanding> landing;
-  int64_t place = 0;
-};
-
 /// What a shard does, without its lane: the methods are those of `Shard`, run
 /// one at a time. After each call the owner calls `Settle`.
 ///
@@ -97,7 +91,8 @@ class ShardCore {
                                          std::optional<EventCommit> commit);
 
   // Head calls (shard_core_head.cc).
-  absl::StatusOr<OpenedHead> OpenHead(const HeadHeader& header);
+  absl::StatusOr<std::unique_ptr<HeadLanding>> OpenHead(
+      const HeadHeader& header);
   void CloseHead(int64_t place) { head_calls_.Remove(place); }
   /// `head` stays until `done`.
   void ComputeHeadStatistics(HeadLanding& head, std::shared_ptr<Call> call,

@@ -63,6 +63,7 @@ void ShardCore::ApplyCommitted() {
   if (!applied.ok()) return Break(applied);
   events_.Archive(commit, report);
   handles_.Clear();
+  head_calls_.RevokeApplied(events_.applied());
   ledger_.DropBefore(events_.applied() - Events::kKept + 1);
   waits_may_end_ = true;
 }

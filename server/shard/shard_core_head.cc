@@ -111,24 +111,27 @@ absl::Status ShardCore::CheckTokens(const HeadHeader& header) const {
                        : TokensFullError(header, found, most);
 }
 
-absl::StatusOr<OpenedHead> ShardCore::OpenHead(const HeadHeader& header) {
+absl::StatusOr<std::unique_ptr<HeadLanding>> ShardCore::OpenHead(
+    const HeadHeader& header) {
   ROWHOUSE_RETURN_IF_ERROR(CheckHeadHeader(header));
   ROWHOUSE_RETURN_IF_ERROR(CheckHeadEvent(header.event));
   ROWHOUSE_ASSIGN_OR_RETURN(const bool staging, PlanHead(header));
   if (!staging) {
     ROWHOUSE_RETURN_IF_ERROR(head_calls_.CheckRoom(header.trainer));
   }
-  OpenedHead opened;
   ROWHOUSE_ASSIGN_OR_RETURN(
-      opened.landing, HeadLanding::Create({spec_, range_, backend_}, header));
-  HeadCalls::Place place{header.trainer, std::nullopt, header.token_count,
-                         opened.landing->memory()};
+      std::unique_ptr<HeadLanding> head,
+      HeadLanding::Create({spec_, range_, backend_}, header));
+  HeadCalls::Place place;
+  place.trainer = header.trainer;
+  place.token_count = header.token_count;
+  place.memory = head->memory();
   if (staging) {
-    opened.landing->set_staging();
-    place.staging = opened.landing->name();
+    head->set_staging();
+    place.staging = head->name();
   }
-  opened.place = head_calls_.Add(std::move(place));
-  return opened;
+  head->set_place(head_calls_.Add(std::move(place)));
+  return head;
 }
 
 void ShardCore::ComputeHeadStatistics(HeadLanding& head,
@@ -183,6 +186,7 @@ absl::StatusOr<PartReceipt> ShardCore::FinishHead(HeadLanding& head) {
   ledger_.Record(head.name(), head.content(), receipt);
   events_.Stage(head.name(), header.trainer->session,
                 StagedPart(head.operands()));
+  head_calls_.SetStaged(head.place());
   return receipt;
 }
 
