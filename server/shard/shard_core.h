@@ -130,6 +130,7 @@ class ShardCore {
   void StagePart(Landing& landing, const PartReceipt& receipt);
 
   absl::Status CheckCommitter(const TrainerSession& trainer) const;
+  void SealNow(const TrainerSession& trainer, int64_t event);
   void ApplyCommitted();
   absl::Status RunEvent(const EventCommit& commit,
                         kernels::EventReport& report);

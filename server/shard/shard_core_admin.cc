@@ -95,7 +95,7 @@ absl::StatusOr<ShardInfo> ShardCore::Reset() {
   history_ = *std::move(history);
   events_.Reset(spec_.trainer_count);
   ledger_.Clear();
-  landings_.RevokeAll(LandingTicket::State::kFenced);
+  landings_.FenceAll();
   handles_.Clear();
   sessions_.CloseAll();
   waits_may_end_ = true;

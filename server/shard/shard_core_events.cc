@@ -19,9 +19,16 @@ absl::StatusOr<int64_t> ShardCore::Seal(const TrainerSession& trainer,
                                         int64_t event, int32_t part_count) {
   ROWHOUSE_RETURN_IF_ERROR(sessions_.Check(trainer));
   ROWHOUSE_RETURN_IF_ERROR(events_.CheckSeal(trainer, event, part_count));
+  SealNow(trainer, event);
+  return events_.applied();
+}
+
+void ShardCore::SealNow(const TrainerSession& trainer, int64_t event) {
   events_.Seal(trainer, event);
   waits_may_end_ = true;
-  return events_.applied();
+  // Parts that the seal does not name.
+  const absl::Status sealed = events_.CheckPart({event, trainer.trainer_rank});
+  landings_.Seal(event, trainer.trainer_rank, sealed);
 }
 
 absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
@@ -30,8 +37,7 @@ absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
   ROWHOUSE_ASSIGN_OR_RETURN(const int32_t part_count,
                             events_.Discard(trainer, event));
   ledger_.Drop(event, trainer.trainer_rank);
-  landings_.Revoke(event, trainer.trainer_rank,
-                   LandingTicket::State::kSuperseded);
+  landings_.Discard(event, trainer.trainer_rank);
   return part_count;
 }
 
@@ -97,10 +103,7 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
     for (const int64_t event : events_.DropUnsealed(trainer.trainer_rank)) {
       ledger_.Drop(event, trainer.trainer_rank);
     }
-    for (int64_t event = next; event < next + Events::kOpen; ++event) {
-      landings_.Revoke(event, trainer.trainer_rank,
-                       LandingTicket::State::kFenced);
-    }
+    landings_.Fence(trainer.trainer_rank);
     pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
   }
