@@ -24,13 +24,19 @@ namespace reasons = wire::reasons;
 
 void PushCall::Start() {
   absl::Status status = active_.admission();
-  if (!status.ok()) return End(std::move(status));
-  StartRead(&message_);
+  if (status.ok()) status = ReadNext();
+  if (!status.ok()) End(std::move(status));
+}
+
+absl::Status PushCall::ReadNext() {
+  const std::shared_ptr<ReadGate> gate = gate_;  // It outlives the call.
+  return gate->Read([this] { StartRead(&message_); });
 }
 
 // A message that cannot be used ends the call at once: no read is under way
 // then, and the caller's later messages are dropped by gRPC.
 void PushCall::OnReadDone(bool ok) {
+  if (!gate_->Enter()) return;
   absl::Status status = ok ? OnMessage() : OnEnd();
   if (!status.ok()) End(std::move(status));
 }
@@ -44,8 +50,7 @@ absl::Status PushCall::OnMessage() {
   }
   if (!first_landed_) ROWHOUSE_RETURN_IF_ERROR(Land(first_message_));
   ROWHOUSE_RETURN_IF_ERROR(Land(message_));
-  StartRead(&message_);
-  return absl::OkStatus();
+  return ReadNext();
 }
 
 absl::Status PushCall::Begin() {
@@ -65,11 +70,19 @@ absl::Status PushCall::Begin() {
   shard->BeginPart(
       std::move(header_->part), active_.call(),
       [this](absl::StatusOr<std::unique_ptr<PartLanding>> landing) {
-        if (!landing.ok()) return End(landing.status());
-        landing_ = *std::move(landing);
-        StartRead(&message_);
+        OnBegun(std::move(landing));
       });
   return absl::OkStatus();
+}
+
+void PushCall::OnBegun(absl::StatusOr<std::unique_ptr<PartLanding>> landing) {
+  if (!landing.ok()) return End(landing.status());
+  landing_ = *std::move(landing);
+  landing_->set_on_revoked([this, gate = gate_](absl::Status reason) {
+    if (gate->Interrupt(reason)) End(std::move(reason));
+  });
+  absl::Status status = ReadNext();
+  if (!status.ok()) End(std::move(status));
 }
 
 absl::Status PushCall::Land(const v1::PushGradientsRequest& message) {

@@ -11,13 +11,16 @@
 #include "rowhouse/v1/row_service.pb.h"
 #include "server/service/active_calls.h"
 #include "server/service/push_header.h"
+#include "server/service/read_gate.h"
 #include "server/shard/shard.h"
 #include "server/table_registry.h"
 
 namespace rowhouse::server {
 
 /// One PushGradients call. Messages are landed as they come, on gRPC's
-/// threads; the first one once the lane has admitted the part. Deletes itself.
+/// threads; the first one once the lane has admitted the part. The lane ends
+/// the call when it revokes the part while the caller is waited for. Deletes
+/// itself.
 class PushCall final
     : public grpc::ServerReadReactor<v1::PushGradientsRequest> {
  public:
@@ -34,13 +37,17 @@ class PushCall final
   void OnDone() override { delete this; }
 
  private:
+  // Afterwards the lane may have ended the call, and it may be gone.
+  absl::Status ReadNext();
   absl::Status Begin();
+  void OnBegun(absl::StatusOr<std::unique_ptr<PartLanding>> landing);
   absl::Status OnMessage();
   absl::Status OnEnd();
   absl::Status Land(const v1::PushGradientsRequest& message);
   void End(absl::Status status);
 
   ActiveCall active_;
+  const std::shared_ptr<ReadGate> gate_ = std::make_shared<ReadGate>();
   const TableRegistry& tables_;
   v1::PushGradientsResponse& response_;
 

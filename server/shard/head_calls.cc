@@ -25,6 +25,12 @@ absl::Status SupersededError() {
       "the head call's part was begun again, or its contribution discarded");
 }
 
+// Whether the call will stage, or has staged, a part of this contribution.
+bool IsOf(const HeadCalls::Place& place, int64_t event, int32_t trainer_rank) {
+  return place.staging.has_value() && place.staging->event == event &&
+         place.staging->trainer_rank == trainer_rank;
+}
+
 }  // namespace
 
 absl::Status HeadCalls::CheckRoom(
@@ -63,25 +69,29 @@ int64_t HeadCalls::StagingTokenCount(int64_t event, int32_t trainer_rank,
                                      int32_t except) const {
   int64_t token_count = 0;
   for (const auto& [number, place] : places_) {
-    if (place.staging.has_value() && place.staging->event == event &&
-        place.staging->trainer_rank == trainer_rank &&
-        place.staging->part != except && !place.staged) {
+    if (IsOf(place, event, trainer_rank) && place.staging->part != except &&
+        !place.staged) {
       token_count += place.token_count;
     }
   }
   return token_count;
 }
 
-void HeadCalls::RevokeStaging(int64_t event, int32_t trainer_rank) {
-  RevokeIf(
-      [&](const Place& place) {
-        return place.staging.has_value() && place.staging->event == event &&
-               place.staging->trainer_rank == trainer_rank;
-      },
-      SupersededError());
+void HeadCalls::Discard(int64_t event, int32_t trainer_rank) {
+  RevokeIf([&](const Place& place) { return IsOf(place, event, trainer_rank); },
+           SupersededError());
 }
 
-void HeadCalls::RevokeApplied(int64_t event) {
+void HeadCalls::Seal(int64_t event, int32_t trainer_rank,
+                     const absl::Status& reason) {
+  RevokeIf(
+      [&](const Place& place) {
+        return IsOf(place, event, trainer_rank) && !place.staged;
+      },
+      reason);
+}
+
+void HeadCalls::Apply(int64_t event) {
   RevokeIf(
       [&](const Place& place) {
         return place.staging.has_value() && place.staging->event <= event;
@@ -89,19 +99,22 @@ void HeadCalls::RevokeApplied(int64_t event) {
       EventPastError("the head call is for event", event, event));
 }
 
-void HeadCalls::RevokeOlder(const TrainerSession& newest) {
+void HeadCalls::Fence(int32_t trainer_rank) {
   RevokeIf(
       [&](const Place& place) {
         return place.trainer.has_value() &&
-               place.trainer->trainer_rank == newest.trainer_rank &&
-               place.trainer->session < newest.session;
+               place.trainer->trainer_rank == trainer_rank;
       },
       FencedError());
 }
 
-void HeadCalls::RevokeSessions() {
+void HeadCalls::FenceAll() {
   RevokeIf([](const Place& place) { return place.trainer.has_value(); },
            FencedError());
+}
+
+void HeadCalls::RevokeAll(const absl::Status& reason) {
+  RevokeIf([](const Place&) { return true; }, reason);
 }
 
 void HeadCalls::RevokeIf(absl::FunctionRef<bool(const Place&)> chosen,

@@ -54,18 +54,26 @@ class HeadCalls {
   int64_t StagingTokenCount(int64_t event, int32_t trainer_rank,
                             int32_t except) const;
 
-  /// Revokes the calls that will stage parts of a rank's contribution.
-  void RevokeStaging(int64_t event, int32_t trainer_rank);
+  /// Revokes a rank's calls that will stage parts of an event, or have: its
+  /// contribution was discarded (SUPERSEDED).
+  void Discard(int64_t event, int32_t trainer_rank);
 
-  /// Revokes the calls that will stage, or have staged, parts of an event that
-  /// is applied.
-  void RevokeApplied(int64_t event);
+  /// Revokes a rank's calls that will stage parts of an event: it was sealed
+  /// without them.
+  void Seal(int64_t event, int32_t trainer_rank, const absl::Status& reason);
 
-  /// Revokes the calls of a rank's sessions before `newest`.
-  void RevokeOlder(const TrainerSession& newest);
+  /// Revokes the calls that will stage parts of an event that is applied, or
+  /// have (EVENT_PAST).
+  void Apply(int64_t event);
 
-  /// Revokes all calls of sessions.
-  void RevokeSessions();
+  /// Revokes a rank's calls: a newer session was opened (FENCED).
+  void Fence(int32_t trainer_rank);
+
+  /// Revokes all calls of sessions, which have ended (FENCED).
+  void FenceAll();
+
+  /// Revokes all calls.
+  void RevokeAll(const absl::Status& reason);
 
  private:
   void RevokeIf(absl::FunctionRef<bool(const Place&)> chosen,

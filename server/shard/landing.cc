@@ -109,7 +109,7 @@ absl::Status Landing::Append(int64_t first_row,
 
 absl::Status Landing::Land(int64_t first_row, std::span<const int64_t> row_ids,
                            std::string_view rows) {
-  ROWHOUSE_RETURN_IF_ERROR(CheckTicket());
+  ROWHOUSE_RETURN_IF_ERROR(plan_.ticket->Check());
   ROWHOUSE_RETURN_IF_ERROR(CheckShape(first_row, row_ids, rows));
   const auto row_count = static_cast<int64_t>(rows.size()) / row_bytes_;
   if (plan_.mode != LandingPlan::Mode::kIgnore) {
@@ -118,10 +118,6 @@ absl::Status Landing::Land(int64_t first_row, std::span<const int64_t> row_ids,
   }
   received_ += row_count;
   return absl::OkStatus();
-}
-
-absl::Status Landing::CheckTicket() const {
-  return plan_.ticket == nullptr ? absl::OkStatus() : plan_.ticket->Check();
 }
 
 absl::Status Landing::CheckShape(int64_t first_row,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -37,7 +38,7 @@ struct LandingPlan {
   };
   Mode mode = Mode::kStage;
   PartHeader header;
-  /// kStage: its place among the landing parts.
+  /// Its place among the landing parts.
   std::shared_ptr<LandingTicket> ticket;
   /// Rows of `header.handles`; empty for handles that equal the known part's.
   std::vector<SharedSlots> handle_slots;
@@ -55,6 +56,11 @@ class Landing final : public PartLanding {
 
   absl::Status Append(int64_t first_row, std::span<const int64_t> row_ids,
                       std::string_view rows) override;
+
+  void set_on_revoked(
+      absl::AnyInvocable<void(absl::Status)> on_revoked) override {
+    plan_.ticket->set_on_revoked(std::move(on_revoked));
+  }
 
   void set_abandon(absl::AnyInvocable<void()> abandon) {
     abandon_ = std::move(abandon);
@@ -76,7 +82,6 @@ class Landing final : public PartLanding {
 
   absl::Status Land(int64_t first_row, std::span<const int64_t> row_ids,
                     std::string_view rows);
-  absl::Status CheckTicket() const;
   absl::Status CheckShape(int64_t first_row, std::span<const int64_t> row_ids,
                           std::string_view rows) const;
   absl::Status FindSlots(std::span<const int64_t> row_ids, int64_t row_count);

@@ -5,39 +5,60 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "server/shard/ledger.h"
 
 namespace rowhouse::server {
 
-/// A landing part's place. The lane revokes it; the thread that receives the
-/// part looks, to stop early and free its memory.
-struct LandingTicket {
-  enum class State : uint8_t {
-    kLive,
-    kSuperseded,  ///< The part began to land again, or was discarded.
-    kFenced,      ///< A newer session of the rank was opened, or all closed.
-  };
+/// A landing part's place, until the lane revokes it: then the part can be
+/// staged no more, and its memory is to be freed without waiting for more of
+/// it.
+///
+/// Thread-compatible, the lane's; but for `Check`, which any thread may call.
+class LandingTicket {
+ public:
+  LandingTicket(const PartName& name, int64_t row_count)
+      : name_(name), row_count_(row_count) {}
 
-  PartName name;
-  int64_t row_count = 0;
-  std::atomic<State> state = State::kLive;
+  const PartName& name() const { return name_; }
+  /// Rows that count against the contribution: 0 of a repeat.
+  int64_t row_count() const { return row_count_; }
 
-  /// Errors:
-  ///   kAborted  SUPERSEDED, FENCED.
+  /// Why it was revoked, or OK.
   absl::Status Check() const;
+
+  void set_on_revoked(absl::AnyInvocable<void(absl::Status)> on_revoked) {
+    on_revoked_ = std::move(on_revoked);
+  }
+
+  /// Makes `Check` fail, then tells the receiver. Once.
+  void Revoke(const absl::Status& reason);
+
+ private:
+  const PartName name_;
+  const int64_t row_count_;
+  absl::AnyInvocable<void(absl::Status)> on_revoked_;
+  absl::Status reason_;  // Not written once `revoked_` is set.
+  std::atomic<bool> revoked_ = false;
 };
 
-/// The parts that are being received: new ones, not repeats of known parts.
+/// The parts that are being received: new ones, and repeats of known ones.
 ///
 /// Thread-compatible.
 class Landings {
  public:
   using Ticket = std::shared_ptr<LandingTicket>;
 
-  /// Begins to land a part, in place of an earlier landing of that name.
+  /// Begins to land a part, in place of an earlier landing of that name, which
+  /// is revoked (SUPERSEDED).
   Ticket Begin(const PartName& name, int64_t row_count);
+
+  /// Begins to receive a part that is known already. Any number may be.
+  Ticket BeginRepeat(const PartName& name);
 
   /// Ends a landing; one that was revoked has ended already.
   void End(const LandingTicket& ticket);
@@ -45,19 +66,32 @@ class Landings {
   /// Rows of a rank's landing parts of an event, but for part `except`.
   int64_t RowCount(int64_t event, int32_t trainer_rank, int32_t except) const;
 
-  /// Revokes a rank's landings for an event.
-  void Revoke(int64_t event, int32_t trainer_rank, LandingTicket::State reason);
+  /// Revokes a rank's landings for an event: its contribution was discarded
+  /// (SUPERSEDED).
+  void Discard(int64_t event, int32_t trainer_rank);
+
+  /// Revokes a rank's new parts for an event: it was sealed without them.
+  void Seal(int64_t event, int32_t trainer_rank, const absl::Status& reason);
+
+  /// Revokes a rank's landings: a newer session was opened (FENCED).
+  void Fence(int32_t trainer_rank);
+
+  /// Revokes all landings: every session has ended (FENCED).
+  void FenceAll();
 
   /// Revokes all landings.
-  void RevokeAll(LandingTicket::State reason);
+  void RevokeAll(const absl::Status& reason);
 
  private:
-  using Map = std::map<PartName, Ticket>;
+  using Map = std::multimap<PartName, Ticket>;
+  // Why a landing of this name is revoked; OK leaves it.
+  using Judge = absl::FunctionRef<absl::Status(const PartName&)>;
 
-  void Revoke(Map::iterator first, Map::iterator last,
-              LandingTicket::State reason);
+  static void Revoke(Map& landings, Judge judge);
+  void RevokeBoth(Judge judge);
 
-  Map landings_;
+  Map landings_;  // New parts: one of a name.
+  Map repeats_;
 };
 
 }  // namespace rowhouse::server

@@ -281,11 +281,9 @@ void LaneShard::BeginPart(PartHeader header, std::shared_ptr<Call> call,
             core_->BeginPart(std::move(header));
         if (!landing.ok()) return std::move(landing).status();
         const std::shared_ptr<LandingTicket> ticket = (*landing)->plan().ticket;
-        if (ticket != nullptr) {
-          (*landing)->set_abandon([this, ticket] {
-            lane_->PostInternal([this, ticket] { core_->EndLanding(*ticket); });
-          });
-        }
+        (*landing)->set_abandon([this, ticket] {
+          lane_->PostInternal([this, ticket] { core_->EndLanding(*ticket); });
+        });
         return *std::move(landing);
       });
 }
@@ -301,10 +299,8 @@ void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
         auto& received = static_cast<Landing&>(*landing);
         absl::StatusOr<PartReceipt> receipt =
             core_->FinishPart(received, seal_part_count, std::move(commit));
-        if (received.plan().ticket != nullptr) {
-          core_->EndLanding(*received.plan().ticket);
-          received.Release();
-        }
+        core_->EndLanding(*received.plan().ticket);
+        received.Release();
         answer(std::move(receipt));
       });
 }

@@ -140,6 +140,15 @@ class PartLanding {
   virtual absl::Status Append(int64_t first_row,
                               std::span<const int64_t> row_ids,
                               std::string_view rows) = 0;
+
+  /// `on_revoked` is called on the lane, at most once, when the part can be
+  /// staged no more: with ABORTED (SUPERSEDED, FENCED), or with what ended its
+  /// contribution or its shard. Destroy the landing then, to free its memory:
+  /// at once, or after the `Append` under way.
+  ///
+  /// REQUIRES: called in `done` of `BeginPart`, which is on the lane.
+  virtual void set_on_revoked(
+      absl::AnyInvocable<void(absl::Status)> on_revoked) = 0;
 };
 
 struct PartReceipt {

@@ -94,12 +94,16 @@ void ShardCore::OnTimer() {
 void ShardCore::Close(const absl::Status& reason) {
   if (closed_.ok()) closed_ = DeepCopy(reason);
   EndWaits();
+  landings_.RevokeAll(closed_);
+  head_calls_.RevokeAll(closed_);
 }
 
 void ShardCore::Break(const absl::Status& fault) {
   fault_ = absl::InternalError(absl::StrCat(
       "the backend failed and the shard is unusable: ", fault.message()));
   waits_may_end_ = true;
+  landings_.RevokeAll(fault_);
+  head_calls_.RevokeAll(fault_);
 }
 
 void ShardCore::WaitFor(ParkedCall parked) {

@@ -156,6 +156,7 @@ class ShardCore {
 
   void DropFolds();
   absl::Status CheckCommitter(const TrainerSession& trainer) const;
+  void SealNow(const TrainerSession& trainer, int64_t event);
   void ApplyCommitted();
   absl::Status RunEvent(const EventCommit& commit,
                         kernels::EventReport& report);

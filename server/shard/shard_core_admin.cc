@@ -93,8 +93,8 @@ absl::StatusOr<ShardInfo> ShardCore::Reset() {
   history_ = *std::move(history);
   events_.Reset(spec_.trainer_count);
   ledger_.Clear();
-  landings_.RevokeAll(LandingTicket::State::kFenced);
-  head_calls_.RevokeSessions();
+  landings_.FenceAll();
+  head_calls_.FenceAll();
   handles_.Clear();
   sessions_.CloseAll();
   waits_may_end_ = true;

@@ -19,9 +19,17 @@ absl::StatusOr<int64_t> ShardCore::Seal(const TrainerSession& trainer,
                                         int64_t event, int32_t part_count) {
   ROWHOUSE_RETURN_IF_ERROR(sessions_.Check(trainer));
   ROWHOUSE_RETURN_IF_ERROR(events_.CheckSeal(trainer, event, part_count));
+  SealNow(trainer, event);
+  return events_.applied();
+}
+
+void ShardCore::SealNow(const TrainerSession& trainer, int64_t event) {
   events_.Seal(trainer, event);
   waits_may_end_ = true;
-  return events_.applied();
+  // Parts that the seal does not name.
+  const absl::Status sealed = events_.CheckPart({event, trainer.trainer_rank});
+  landings_.Seal(event, trainer.trainer_rank, sealed);
+  head_calls_.Seal(event, trainer.trainer_rank, sealed);
 }
 
 absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
@@ -30,9 +38,8 @@ absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
   ROWHOUSE_ASSIGN_OR_RETURN(const int32_t part_count,
                             events_.Discard(trainer, event));
   ledger_.Drop(event, trainer.trainer_rank);
-  landings_.Revoke(event, trainer.trainer_rank,
-                   LandingTicket::State::kSuperseded);
-  head_calls_.RevokeStaging(event, trainer.trainer_rank);
+  landings_.Discard(event, trainer.trainer_rank);
+  head_calls_.Discard(event, trainer.trainer_rank);
   if (event == events_.applied() + 1) DropFolds();
   return part_count;
 }
@@ -63,7 +70,7 @@ void ShardCore::ApplyCommitted() {
   if (!applied.ok()) return Break(applied);
   events_.Archive(commit, report);
   handles_.Clear();
-  head_calls_.RevokeApplied(events_.applied());
+  head_calls_.Apply(events_.applied());
   ledger_.DropBefore(events_.applied() - Events::kKept + 1);
   waits_may_end_ = true;
 }
@@ -105,11 +112,8 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
       ledger_.Drop(event, trainer.trainer_rank);
       if (event == next) DropFolds();
     }
-    for (int64_t event = next; event < next + Events::kOpen; ++event) {
-      landings_.Revoke(event, trainer.trainer_rank,
-                       LandingTicket::State::kFenced);
-    }
-    head_calls_.RevokeOlder(trainer);
+    landings_.Fence(trainer.trainer_rank);
+    head_calls_.Fence(trainer.trainer_rank);
     pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
   }

@@ -61,10 +61,10 @@ absl::StatusOr<std::unique_ptr<Landing>> ShardCore::BeginPart(
   ROWHOUSE_RETURN_IF_ERROR(sessions_.Check(header.trainer));
   ROWHOUSE_RETURN_IF_ERROR(CheckHeader(header));
   ROWHOUSE_ASSIGN_OR_RETURN(LandingPlan plan, PlanLanding(std::move(header)));
-  const std::shared_ptr<LandingTicket> ticket = plan.ticket;
+  const Landings::Ticket ticket = plan.ticket;
   absl::StatusOr<std::unique_ptr<Landing>> landing =
       Landing::Create({spec_, range_, backend_}, std::move(plan));
-  if (!landing.ok() && ticket != nullptr) landings_.End(*ticket);
+  if (!landing.ok()) landings_.End(*ticket);
   return landing;
 }
 
@@ -77,6 +77,7 @@ absl::StatusOr<LandingPlan> ShardCore::PlanLanding(PartHeader header) {
   const Events::Age age = events_.AgeOf(name.event);
   if (age == Events::Age::kForgotten) {
     plan.mode = LandingPlan::Mode::kIgnore;
+    plan.ticket = landings_.BeginRepeat(name);
     return plan;
   }
   if (age == Events::Age::kAhead) {
@@ -88,6 +89,7 @@ absl::StatusOr<LandingPlan> ShardCore::PlanLanding(PartHeader header) {
     if (!ledger_.HasHandles(name, plan.header.handles)) {
       ROWHOUSE_RETURN_IF_ERROR(ResolveHandles(plan));
     }
+    plan.ticket = landings_.BeginRepeat(name);
     return plan;
   }
   if (age == Events::Age::kApplied) {
@@ -167,10 +169,8 @@ absl::StatusOr<PartReceipt> ShardCore::FinishPart(
   }
   // Nothing is refused from here on.
   if (verdict.stage) StagePart(landing, verdict.receipt);
-  if (part_count.has_value()) {
-    events_.Seal(header.trainer, header.event);
-    waits_may_end_ = true;
-  }
+  EndLanding(*landing.plan().ticket);
+  if (part_count.has_value()) SealNow(header.trainer, header.event);
   if (!recorded) committed_ = *std::move(commit);
   return verdict.receipt;
 }

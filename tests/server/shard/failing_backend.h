@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -14,8 +15,8 @@
 
 namespace rowhouse::testing {
 
-/// A backend whose device or memory gives out when a test says so. Sparse rows
-/// only.
+/// A backend on host memory that gives out, or whose memory does, when a test
+/// says so; and that counts. Sparse rows only.
 class FailingBackend final : public kernels::Backend {
  public:
   explicit FailingBackend(std::unique_ptr<kernels::Backend> real)
@@ -24,9 +25,19 @@ class FailingBackend final : public kernels::Backend {
   std::atomic<bool> fail_events = false;
   std::atomic<bool> fail_allocations = false;
 
+  /// Bytes allocated and not yet freed, of all such backends: a buffer does not
+  /// tell which one it is of.
+  static inline std::atomic<int64_t> live_bytes = 0;
+
   absl::StatusOr<kernels::Buffer> Allocate(int64_t size_bytes) override {
     if (fail_allocations) return absl::ResourceExhaustedError("no memory");
-    return real_->Allocate(size_bytes);
+    live_bytes += size_bytes;
+    return kernels::Buffer(
+        ::operator new(static_cast<size_t>(size_bytes), kAlignment), size_bytes,
+        [](void* data, int64_t freed_bytes) {
+          live_bytes -= freed_bytes;
+          ::operator delete(data, kAlignment);
+        });
   }
   absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
     return real_->Copy(from, to, size_bytes);
@@ -39,8 +50,11 @@ class FailingBackend final : public kernels::Backend {
   }
   absl::Status GatherRows(const kernels::RowTable& table,
                           std::span<const int64_t> slots, void* out) override {
+    gather_count += 1;
     return real_->GatherRows(table, slots, out);
   }
+  std::atomic<int> gather_count = 0;
+
   absl::Status WriteRows(const kernels::RowTable& table, int64_t first_slot,
                          int64_t row_count, const void* rows) override {
     return real_->WriteRows(table, first_slot, row_count, rows);
@@ -151,6 +165,8 @@ class FailingBackend final : public kernels::Backend {
   }
 
  private:
+  static constexpr auto kAlignment = std::align_val_t{256};
+
   static absl::Status Unused() {
     return absl::UnimplementedError("a sparse shard called it");
   }

@@ -1,5 +1,8 @@
 #include "server/shard/landings.h"
 
+#include <utility>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,6 +13,7 @@ namespace {
 
 using ::rowhouse::testing::Fails;
 using ::rowhouse::testing::IsOk;
+using ::rowhouse::testing::StatusIs;
 
 constexpr auto kAborted = absl::StatusCode::kAborted;
 
@@ -36,23 +40,68 @@ TEST(LandingsTest, TheNewerOfANameSupersedesTheOlder) {
   EXPECT_EQ(landings.RowCount(1, 0, 3), 6);
 }
 
-TEST(LandingsTest, RevokesOneRanksLandingsOfAnEvent) {
+TEST(LandingsTest, ADiscardRevokesOneRanksLandingsOfAnEvent) {
   Landings landings;
   const Landings::Ticket revoked = landings.Begin({1, 0, 65535}, 5);
-  const Landings::Ticket other = landings.Begin({1, 1, 0}, 5);
-  landings.Revoke(1, 0, LandingTicket::State::kFenced);
-  EXPECT_THAT(revoked->Check(), Fails(kAborted, "FENCED"));
-  EXPECT_THAT(other->Check(), IsOk());
+  const Landings::Ticket repeat = landings.BeginRepeat({1, 0, 1});
+  const Landings::Ticket other_rank = landings.Begin({1, 1, 0}, 5);
+  const Landings::Ticket other_event = landings.Begin({2, 0, 0}, 5);
+  landings.Discard(1, 0);
+  EXPECT_THAT(revoked->Check(), Fails(kAborted, "SUPERSEDED"));
+  EXPECT_THAT(repeat->Check(), Fails(kAborted, "SUPERSEDED"));
+  EXPECT_THAT(other_rank->Check(), IsOk());
+  EXPECT_THAT(other_event->Check(), IsOk());
   EXPECT_EQ(landings.RowCount(1, 0, 0), 0);
 }
 
-TEST(LandingsTest, RevokesAll) {
+TEST(LandingsTest, ASealRevokesNewPartsOnly) {
+  Landings landings;
+  const Landings::Ticket revoked = landings.Begin({1, 0, 3}, 5);
+  const Landings::Ticket repeat = landings.BeginRepeat({1, 0, 0});
+  landings.Seal(1, 0, absl::FailedPreconditionError("sealed"));
+  EXPECT_THAT(revoked->Check(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "sealed"));
+  EXPECT_THAT(repeat->Check(), IsOk());
+}
+
+TEST(LandingsTest, AFenceRevokesARanksLandingsOfAllEvents) {
   Landings landings;
   const Landings::Ticket a = landings.Begin({1, 0, 0}, 5);
-  const Landings::Ticket b = landings.Begin({2, 1, 0}, 5);
-  landings.RevokeAll(LandingTicket::State::kFenced);
+  const Landings::Ticket b = landings.Begin({2, 0, 0}, 5);
+  const Landings::Ticket repeat = landings.BeginRepeat({1, 0, 1});
+  const Landings::Ticket other = landings.Begin({1, 1, 0}, 5);
+  landings.Fence(0);
   EXPECT_THAT(a->Check(), Fails(kAborted, "FENCED"));
   EXPECT_THAT(b->Check(), Fails(kAborted, "FENCED"));
+  EXPECT_THAT(repeat->Check(), Fails(kAborted, "FENCED"));
+  EXPECT_THAT(other->Check(), IsOk());
+  landings.FenceAll();
+  EXPECT_THAT(other->Check(), Fails(kAborted, "FENCED"));
+}
+
+TEST(LandingsTest, RepeatsOfOneNameLandSideBySide) {
+  Landings landings;
+  const Landings::Ticket a = landings.BeginRepeat({1, 0, 0});
+  const Landings::Ticket b = landings.BeginRepeat({1, 0, 0});
+  EXPECT_EQ(landings.RowCount(1, 0, 3), 0);
+  landings.End(*a);
+  landings.Fence(0);
+  EXPECT_THAT(a->Check(), IsOk());
+  EXPECT_THAT(b->Check(), Fails(kAborted, "FENCED"));
+}
+
+TEST(LandingsTest, TheReceiverIsToldOnceAndMayDropItsTicket) {
+  Landings landings;
+  Landings::Ticket ticket = landings.Begin({1, 0, 0}, 5);
+  std::vector<absl::Status> told;
+  ticket->set_on_revoked([&](absl::Status reason) {
+    told.push_back(std::move(reason));
+    ticket = nullptr;
+  });
+  landings.Begin({1, 0, 0}, 5);
+  landings.RevokeAll(absl::UnavailableError("ending"));
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_THAT(told[0], Fails(kAborted, "SUPERSEDED"));
 }
 
 }  // namespace
