@@ -119,7 +119,8 @@ inline constexpr int64_t kSquarePartials = 256;
 // ------------------------------------------------------------ second moment --
 
 /// Applies the decay that a row missed: `v = fl(v * beta2[e])` for
-/// `e = first .. last` in order; returns `v` when `first > last`.
+/// `e = first .. last` in order; returns `v` when `first > last`. A NaN comes
+/// out canonical.
 ///
 /// `suffix_min[e]` is the least of `beta2[e ..]` up to the newest event. Once
 /// `fl(v * suffix_min[e]) == v`, no later multiply can change `v` (rounding is
@@ -130,10 +131,10 @@ constexpr float ReplaySecondMoment(float v, const float* beta2,
                                    int64_t last) {
   for (int64_t event = first; event <= last; ++event) {
     if (v * suffix_min[event] == v) return v;
-    if (IsNan(v)) return Canonical(v);
+    if (IsNan(v)) break;
     v = v * beta2[event];
   }
-  return v;
+  return Canonical(v);  // Infinity times 0 is a NaN of the machine's choice.
 }
 
 /// Scalars of one row-Adam event, narrowed to fp32 (see `NarrowScalars`).

@@ -100,7 +100,7 @@ std::string HelpText() {
       "Exit codes:\n"
       "  0  drained, or --help or --version\n"
       "  1  a fault at run time, or ended before it had drained\n"
-      "  2  bad flags or configuration\n"
+      "  2  bad flags or configuration, with the files and tables it names\n"
       "  3  the port cannot be bound\n");
   return text;
 }

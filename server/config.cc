@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,16 +59,6 @@ absl::Status CheckRange(std::string_view field, int64_t value, int64_t low,
              absl::StrCat("in [", low, ", ", high, "]"));
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
-  }
-  return text.str();
-}
-
 absl::StatusOr<absl::Duration> ToDuration(std::string_view field,
                                           const Duration& proto,
                                           absl::Duration least) {
@@ -116,21 +104,6 @@ absl::Status ResolveAddress(const ServerConfig& config,
   }
   options.listen_host = host;
   options.listen_port = port;
-  return absl::OkStatus();
-}
-
-absl::Status ResolveTls(const ServerConfig& config, ServerOptions& options) {
-  if (!config.has_tls()) return absl::OkStatus();
-  TlsOptions tls;
-  ROWHOUSE_ASSIGN_OR_RETURN(tls.certificate,
-                            ReadFile(config.tls().certificate_file()));
-  ROWHOUSE_ASSIGN_OR_RETURN(tls.private_key,
-                            ReadFile(config.tls().private_key_file()));
-  if (!config.tls().client_ca_file().empty()) {
-    ROWHOUSE_ASSIGN_OR_RETURN(tls.client_ca,
-                              ReadFile(config.tls().client_ca_file()));
-  }
-  options.tls = std::move(tls);
   return absl::OkStatus();
 }
 
@@ -257,7 +230,9 @@ absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
   ServerOptions options;
   ROWHOUSE_RETURN_IF_ERROR(ResolveCluster(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveAddress(config, options));
-  ROWHOUSE_RETURN_IF_ERROR(ResolveTls(config, options));
+  if (config.has_tls()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(options.tls, LoadTls(config.tls()));
+  }
   ROWHOUSE_RETURN_IF_ERROR(ResolveBackend(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveLimits(config, options.limits));
   ROWHOUSE_RETURN_IF_ERROR(ResolveDrain(config, options));

@@ -11,15 +11,9 @@
 #include "kernels/backend.h"
 #include "rowhouse/config/v1/server_config.pb.h"
 #include "server/shard/shard.h"
+#include "server/tls_files.h"
 
 namespace rowhouse::server {
-
-/// TLS of the port, as PEM text.
-struct TlsOptions {
-  std::string certificate;
-  std::string private_key;
-  std::string client_ca;  ///< Empty: clients need no certificate.
-};
 
 /// A ServerConfig, checked, with defaults filled in.
 struct ServerOptions {
@@ -41,11 +35,13 @@ struct ServerOptions {
 ///
 /// Errors:
 ///   kNotFound         the file cannot be read.
-///   kInvalidArgument  it does not parse; names file, line and column.
+///   kInvalidArgument  it is a directory, or does not parse; names file, line
+///                     and column.
 absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path);
 
 /// Errors:
-///   kInvalidArgument  a field is out of range; names it.
+///   kInvalidArgument  a field is out of range, or a file that `tls` names is
+///                     not what it should be; names it.
 ///   kNotFound         a file that `tls` names cannot be read.
 absl::StatusOr<ServerOptions> ToOptions(const config::v1::ServerConfig& config);
 

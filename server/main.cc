@@ -32,6 +32,9 @@ int ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:       // A file or device of the config.
     case absl::StatusCode::kUnimplemented:  // A backend not in this build.
+    // A table of the config: for want of memory, or there twice.
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kAlreadyExists:
       return kBadConfig;
     case absl::StatusCode::kUnavailable:
       return kPortNotBound;

@@ -139,7 +139,10 @@ absl::Status Server::CreateTables() {
                    });
     MutexLock lock(mutex);
     while (!status.has_value()) changed.Wait(mutex);
-    ROWHOUSE_RETURN_IF_ERROR(*status);
+    if (status->ok()) continue;
+    return absl::Status(status->code(),
+                        absl::StrCat("table ", table.name(),
+                                     " cannot be made: ", status->message()));
   }
   return absl::OkStatus();
 }

@@ -38,11 +38,12 @@ class Server {
   /// returns.
   ///
   /// Errors:
-  ///   kInvalidArgument    the configuration is wrong; names the field.
+  ///   kInvalidArgument    the configuration is wrong; names the field or file.
   ///   kUnimplemented      this build has no such backend.
   ///   kNotFound           a file or device of the configuration is not there.
   ///   kUnavailable        the port cannot be bound.
   ///   kResourceExhausted  a configured table needs more memory than there is.
+  ///   kAlreadyExists      it is configured twice, differently.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const config::v1::ServerConfig& config);
 
@@ -57,6 +58,9 @@ class Server {
 
   /// The calls under way.
   const ActiveCalls& calls() const { return calls_; }
+
+  /// What it serves.
+  const TableRegistry& tables() const { return tables_; }
 
   /// Begins the drain, if it has not begun; returns at once.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,5 +1,6 @@
 #include "server/table_registry.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -156,6 +157,7 @@ absl::StatusOr<CreatedTable> TableRegistry::CreateNow(
   }
   std::shared_ptr<ServedTable> table =
       Own(new ServedTable{name, canonical, bytes, *std::move(shard)});
+  table->needed_bytes = bytes;
   {
     MutexLock lock(mutex_);
     tables_[name] = table;
@@ -183,27 +185,38 @@ absl::Status TableRegistry::DeleteNow(const std::string& name) {
     tables_.erase(name);
   }
   table->shard->Close(NoSuchTableError(name));
+  table->imports.InterruptAll(NoSuchTableError(name));
   spdlog::info("{}: deleted", name);
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> TableRegistry::Grow(ServedTable& table,
-                                            int32_t trainer_count) {
+absl::StatusOr<int64_t> TableRegistry::BeginChange(ServedTable& table,
+                                                   int32_t trainer_count) {
   ShardSpec spec = table.shard->spec();
   spec.trainer_count = trainer_count;
   const int64_t bytes = Shard::ReservedBytes(spec, options_.limits);
   MutexLock lock(mutex_);
   const int64_t added = bytes - table.reserved_bytes;
-  if (added <= 0) return 0;
-  ROWHOUSE_RETURN_IF_ERROR(ReserveLocked(table.name, added));
-  table.reserved_bytes += added;
-  return added;
+  if (added > 0) {
+    ROWHOUSE_RETURN_IF_ERROR(ReserveLocked(table.name, added));
+    table.reserved_bytes += added;
+  }
+  table.wanted_bytes.insert(bytes);
+  return bytes;
 }
 
-void TableRegistry::Shrink(ServedTable& table, int64_t bytes) {
+void TableRegistry::EndChange(ServedTable& table, int64_t wanted_bytes,
+                              bool made) {
   MutexLock lock(mutex_);
-  table.reserved_bytes -= bytes;
-  reserved_bytes_ -= bytes;
+  table.wanted_bytes.erase(table.wanted_bytes.find(wanted_bytes));
+  // Fewer trainers give nothing back: events under way have the old count.
+  if (made) table.needed_bytes = std::max(table.needed_bytes, wanted_bytes);
+  int64_t most = table.needed_bytes;
+  if (!table.wanted_bytes.empty()) {
+    most = std::max(most, *table.wanted_bytes.rbegin());
+  }
+  reserved_bytes_ -= table.reserved_bytes - most;
+  table.reserved_bytes = most;
 }
 
 absl::Status TableRegistry::Reserve(std::string_view name, int64_t bytes) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "kernels/mutex.h"
 #include "rowhouse/v1/table.pb.h"
 #include "server/admin_thread.h"
+#include "server/imports.h"
 #include "server/shard/shard.h"
 #include "server/shard/timer_queue.h"
 
@@ -26,9 +28,12 @@ namespace rowhouse::server {
 struct ServedTable {
   std::string name;
   v1::TableSpec spec;  ///< Canonical (service/spec_validation.h).
-  std::atomic<int64_t> reserved_bytes = 0;
+  std::atomic<int64_t> reserved_bytes = 0;  ///< The most of those below.
   std::unique_ptr<Shard> shard;
-  std::atomic<int32_t> import_count = 0;  ///< Imports under way.
+  Imports imports = {};  ///< Those under way.
+  // The registry's, under its mutex.
+  int64_t needed_bytes = 0;                  ///< By what the table is now.
+  std::multiset<int64_t> wanted_bytes = {};  ///< By changes under way.
 };
 
 struct CreatedTable {
@@ -96,17 +101,23 @@ class TableRegistry {
   void Delete(std::string name, std::shared_ptr<Call> call,
               absl::AnyInvocable<void(absl::Status)> done);
 
-  /// Reserves what `table` needs for `trainer_count` trainers beyond what it
-  /// has. Returns the bytes, to be given back when they are not used.
+  /// Begins a change of `table`: reserves what it needs for `trainer_count`
+  /// trainers, where it has less. Returns that need, for `EndChange`. Any
+  /// number of changes may be under way.
   ///
   /// Errors:
   ///   kResourceExhausted  MEMORY.
-  absl::StatusOr<int64_t> Grow(ServedTable& table, int32_t trainer_count)
+  absl::StatusOr<int64_t> BeginChange(ServedTable& table, int32_t trainer_count)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Shrink(ServedTable& table, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  /// Ends a change. One that was not made gives back what neither the table nor
+  /// another change needs.
+  void EndChange(ServedTable& table, int64_t wanted_bytes, bool made)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t reserved_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
   const Options& options() const { return options_; }
+  absl::Time Now() const { return timers_.Now(); }
 
  private:
   using Tables =

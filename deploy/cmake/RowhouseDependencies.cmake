@@ -7,6 +7,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(OpenBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Protobuf 3.21 REQUIRED)
 find_package(gRPC REQUIRED)
+find_package(OpenSSL REQUIRED)  # That of gRPC.
 find_package(spdlog REQUIRED)
 if(ROWHOUSE_BUILD_TESTS)
   find_package(GTest REQUIRED)

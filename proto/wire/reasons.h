@@ -95,7 +95,7 @@ inline constexpr std::string_view kNotPlaced = "NOT_PLACED";
 
 /// A newer session of the rank exists. Do not repeat the call.
 inline constexpr std::string_view kFenced = "FENCED";
-/// A later call of the same name took this one's place. Repeat it.
+/// A later call took this one's place or dropped it. Repeat it.
 inline constexpr std::string_view kSuperseded = "SUPERSEDED";
 /// Another call of the same name is under way. Repeat this one.
 inline constexpr std::string_view kBusy = "BUSY";

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kernels/dtype.h"
-#include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
@@ -48,11 +47,17 @@ absl::Status CheckRows(const v1::ImportRowsHeader& header, const Shard& shard) {
 
 void ImportCall::Start() {
   absl::Status status = active_.admission();
-  if (!status.ok()) return End(std::move(status));
-  StartRead(&message_);
+  if (status.ok()) status = ReadNext();
+  if (!status.ok()) End(std::move(status));
+}
+
+absl::Status ImportCall::ReadNext() {
+  const std::shared_ptr<ReadGate> gate = gate_;  // It outlives the call.
+  return gate->Read([this] { StartRead(&message_); });
 }
 
 void ImportCall::OnReadDone(bool ok) {
+  if (!gate_->Enter()) return;
   absl::Status status = ok ? OnMessage() : OnEnd();
   if (!status.ok()) End(std::move(status));
 }
@@ -73,8 +78,8 @@ absl::Status ImportCall::OnMessage() {
                        .rows_of_call = row_count_})
           .status());
   rows_.append(message_.rows());
-  StartRead(&message_);
-  return absl::OkStatus();
+  table_->imports.Heard(import_, tables_.Now());
+  return ReadNext();
 }
 
 absl::Status ImportCall::Begin() {
@@ -96,18 +101,14 @@ absl::Status ImportCall::Begin() {
 
 // Rows wait in memory until the call is complete; so only some calls may be
 // under way, and the shard has reserved that much.
-absl::Status ImportCall::TakePlace(const std::shared_ptr<ServedTable>& table) {
-  if (++table->import_count > kMostImports) {
-    --table->import_count;
-    return wire::Error(absl::StatusCode::kResourceExhausted,
-                       reasons::kImportsOpen,
-                       absl::StrCat(kMostImports, " imports of ", table->name,
-                                    " are under way; no more may be"),
-                       {{"limit", "imports of a table"},
-                        {"value", absl::StrCat(kMostImports)}},
-                       absl::Milliseconds(100));
-  }
-  place_ = table;
+absl::Status ImportCall::TakePlace(std::shared_ptr<ServedTable> table) {
+  const auto interrupt = [this, gate = gate_](absl::Status reason) {
+    if (gate->Interrupt(reason)) End(std::move(reason));
+  };
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      import_, table->imports.Begin(table->name, tables_.Now(),
+                                    tables_.options().limits.lease, interrupt));
+  table_ = std::move(table);
   return absl::OkStatus();
 }
 
@@ -122,6 +123,7 @@ absl::Status ImportCall::OnEnd() {
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckAllRowsCame(
       static_cast<int64_t>(rows_.size()) / row_bytes_, row_count_));
+  table_->imports.Heard(import_, absl::InfiniteFuture());
   active_.shard()->Import(first_row_id_, row_count_, std::move(rows_),
                           active_.call(),
                           [this](absl::StatusOr<int64_t> row_count) {
@@ -134,6 +136,8 @@ absl::Status ImportCall::OnEnd() {
 }
 
 void ImportCall::End(absl::Status status) {
+  // Its place is free before the caller hears of the end.
+  if (table_ != nullptr) table_->imports.End(import_);
   Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
 }
 

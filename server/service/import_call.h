@@ -2,6 +2,7 @@
 #define ROWHOUSE_SERVER_SERVICE_IMPORT_CALL_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,12 +10,14 @@
 #include "grpcpp/support/server_callback.h"
 #include "rowhouse/v1/row_service.pb.h"
 #include "server/service/active_calls.h"
+#include "server/service/read_gate.h"
 #include "server/table_registry.h"
 
 namespace rowhouse::server {
 
 /// One ImportRows call: gathers all its rows, at most the table's
-/// `max_pull_bytes`, then hands them to the shard. Deletes itself.
+/// `max_pull_bytes`, then hands them to the shard. Another import or the
+/// table's deletion may end it while its caller is waited for. Deletes itself.
 class ImportCall final : public grpc::ServerReadReactor<v1::ImportRowsRequest> {
  public:
   /// The references must outlive it.
@@ -27,25 +30,26 @@ class ImportCall final : public grpc::ServerReadReactor<v1::ImportRowsRequest> {
 
   void OnReadDone(bool ok) override;
   void OnCancel() override { active_.Cancel(); }
-  void OnDone() override {
-    if (place_ != nullptr) --place_->import_count;
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
+  // Afterwards the call may have been ended by another, and be gone.
+  absl::Status ReadNext();
   absl::Status OnMessage();
   absl::Status Begin();
-  absl::Status TakePlace(const std::shared_ptr<ServedTable>& table);
+  absl::Status TakePlace(std::shared_ptr<ServedTable> table);
   absl::Status OnEnd();
   void End(absl::Status status);
 
   ActiveCall active_;
+  const std::shared_ptr<ReadGate> gate_ = std::make_shared<ReadGate>();
   const TableRegistry& tables_;
   v1::ImportRowsResponse& response_;
   v1::ImportRowsRequest message_;
 
   // Set when the first message has come.
-  std::shared_ptr<ServedTable> place_;  // Whose import this is.
+  std::shared_ptr<ServedTable> table_;
+  int64_t import_ = 0;  // Of the table's; 0 without a place.
   int64_t first_row_id_ = 0;
   int64_t row_count_ = 0;
   int64_t row_bytes_ = 0;

@@ -99,17 +99,16 @@ grpc::ServerUnaryReactor* TableService::UpdateTable(
     }
     const int64_t from_event = request->from_event();
     ROWHOUSE_RETURN_IF_ERROR(CheckEvent("from_event", from_event, 1));
-    ROWHOUSE_ASSIGN_OR_RETURN(const int64_t added_bytes,
-                              tables_.Grow(*table, trainer_count));
+    ROWHOUSE_ASSIGN_OR_RETURN(const int64_t wanted_bytes,
+                              tables_.BeginChange(*table, trainer_count));
     table->shard->SetTrainerCount(
         trainer_count, from_event, call.call(),
-        [&call, response, added_bytes, this,
+        [&call, response, wanted_bytes, this,
          &table = *table](absl::StatusOr<ShardInfo> info) {
+          tables_.EndChange(table, wanted_bytes, info.ok());
           if (info.ok()) {
             spdlog::info("{}: trainer counts changed", table.name);
             *response->mutable_table() = ToProto(table, *info);
-          } else {
-            tables_.Shrink(table, added_bytes);
           }
           call.End(info.status());
         });

@@ -108,6 +108,16 @@ TEST_F(NgramOrderTest, ACycleEndsWithItsEvent) {
                        "wanted one that ends with step 1"));
 }
 
+TEST_F(NgramOrderTest, APredecessorsSealedEventIsDecidedFirst) {
+  ASSERT_THAT(trainer_->Seal(1), IsOk());
+  const std::unique_ptr<Trainer> successor = Join();
+  const auto embedding = MakeEmbedding(*successor);
+  EXPECT_EQ(successor->next_event(), 2);
+  EXPECT_THAT(embedding->StartCycle(2, Views(steps_)), IsOutOfOrder());
+  ASSERT_THAT(successor->Commit(1, Scalars()), IsOk());
+  EXPECT_THAT(embedding->StartCycle(2, Views(steps_)), IsOk());
+}
+
 TEST_F(NgramOrderTest, Rank0AloneDecides) {
   StartCycle();
   ASSERT_THAT(Step(*embedding_, steps_[0], 1), IsOk());

@@ -24,6 +24,19 @@ class SessionTest : public TrainerTest {
                                   part_count, core.Context(absl::Seconds(30))),
         IsOk());
   }
+
+  // Opens a session on some servers, and seals an event there without parts.
+  void OpenAndSealOn(const std::vector<int32_t>& servers,
+                     internal::TrainerSession trainer, int64_t event) {
+    internal::ClusterCore& core = *cluster_->core();
+    const internal::CallContext context = core.Context(absl::Seconds(30));
+    for (const int32_t server : servers) {
+      internal::ShardChannel& channel = core.channel(server);
+      ASSERT_THAT(channel.OpenSession("t", trainer, /*owner=*/7, context),
+                  IsOk());
+      ASSERT_THAT(channel.Seal("t", trainer, event, 0, context), IsOk());
+    }
+  }
 };
 
 TEST_F(SessionTest, EveryLifeHasAHigherNumber) {
@@ -96,6 +109,23 @@ TEST_F(SessionTest, WhatItHadSealedOnSomeShardsIsDroppedToo) {
   ASSERT_THAT(trainer->SealAndCommit(1, SignStep()), IsOk());
   EXPECT_EQ(*PullFloats(*trainer, {0, 4}, {.min_event = 1}),
             (std::vector<float>{0, 0, 1, 1}));
+}
+
+// As it comes of a life that was replaced while it opened, pushed or sealed.
+TEST_F(SessionTest, WhatDifferentLivesSealedOnDifferentShardsIsDropped) {
+  MakeTable(Spec());
+  {
+    const auto first = Join();
+    ASSERT_THAT(PushFloats(*first, 1, {0, 4, 8}, {1, 1, 1}), IsOk());
+    SealOn(0, *first, 1, 1);
+  }
+  OpenAndSealOn({1, 2}, {.rank = 0, .session = 2}, 1);
+  const auto trainer = Join();
+  EXPECT_EQ(trainer->next_event(), 1);
+  ASSERT_THAT(PushFloats(*trainer, 1, {4}, {-1}), IsOk());
+  ASSERT_THAT(trainer->SealAndCommit(1, SignStep()), IsOk());
+  EXPECT_EQ(*PullFloats(*trainer, {0, 4, 8}, {.min_event = 1}),
+            (std::vector<float>{0, 0, 1, 1, 0, 0}));
 }
 
 TEST_F(SessionTest, WhatItHadSealedEverywhereIsFinal) {

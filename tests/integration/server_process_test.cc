@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -27,6 +28,15 @@ using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 constexpr char kListening[] = "rowhouse-server listening on ";
+
+std::string TableText(int64_t row_count) {
+  return "tables { name: 'tables/big' spec { row_count: " +
+         std::to_string(row_count) +
+         " dim: 4 row_dtype: DATA_TYPE_FP32 gradient_dtype: DATA_TYPE_FP32 "
+         "shard_count: 1 trainer_count: 1 "
+         "gradient_reduction: GRADIENT_REDUCTION_SUM "
+         "max_contribution_row_count: 1 max_part_count: 1 sparse {} } }\n";
+}
 
 class ServerProcessTest : public ::testing::Test {
  protected:
@@ -134,12 +144,33 @@ TEST_F(ServerProcessTest, RefusesValuesThatDoNotParse) {
 TEST_F(ServerProcessTest, RefusesAConfigurationThatIsNotThereOrWrong) {
   ExpectRefusal({}, 2, "--config is not set");
   ExpectRefusal({"--config=/nowhere/config"}, 2, "/nowhere/config");
+  ExpectRefusal({"--config=" + ::testing::TempDir()}, 2,
+                ::testing::TempDir() + " is a directory");
   ExpectRefusal({"--config=" + config_, "--server_index=2"}, 2,
                 "server_index is 2; it must be in [0, 1]");
   ExpectRefusal({"--config=" + config_, "--backend=tpu"}, 2,
                 "backend is 'tpu'");
   WriteConfig("server_cuont: 1\n");
   ExpectRefusal({"--config=" + config_}, 2, config_ + ":4:13: ");
+}
+
+TEST_F(ServerProcessTest, RefusesTlsFilesThatAreNotWhatTheyShouldBe) {
+  // The configuration itself is no PEM.
+  WriteConfig("tls { certificate_file: '" + config_ + "' private_key_file: '" +
+              config_ + "' }\n");
+  ExpectRefusal({"--config=" + config_}, 2,
+                "tls.certificate_file names " + config_);
+  WriteConfig("tls { certificate_file: '/' }\n");
+  ExpectRefusal({"--config=" + config_}, 2, "/ is a directory");
+}
+
+TEST_F(ServerProcessTest, RefusesATableThatItCannotMake) {
+  WriteConfig("memory_limit_bytes: 1000\n" + TableText(1'000'000));
+  ExpectRefusal({"--config=" + config_}, 2,
+                "table tables/big cannot be made: ");
+  WriteConfig(TableText(10) + TableText(11));
+  ExpectRefusal({"--config=" + config_}, 2,
+                "table tables/big cannot be made: ");
 }
 
 TEST_F(ServerProcessTest, TellsItsVersionAndItsExitCodes) {

@@ -154,6 +154,14 @@ TEST(ReplayTest, EqualsTheFullLoopForLongGaps) {
   }
 }
 
+// On x86 the sign of such a NaN is set, elsewhere not; and a replay a little
+// later would have found it and made it canonical.
+TEST(ReplayTest, MakesTheNanOfInfinityTimesZeroCanonical) {
+  volatile float infinity = kInfinity;  // Not computed by the compiler.
+  EXPECT_EQ(BitsOf(Replay(infinity, {0.0F, 0.0F}, 1)), 0x7fc00000U);
+  EXPECT_EQ(BitsOf(Replay(infinity, {0.0F, 0.0F, 0.5F}, 1)), 0x7fc00000U);
+}
+
 TEST(ReplayTest, KeepsInfinityAndMakesNanCanonical) {
   const std::vector<float> beta2(10, 0.95F);
   EXPECT_EQ(Replay(kInfinity, beta2, 1), kInfinity);

@@ -100,7 +100,10 @@ void EagerTable::Apply(const Contributions& contributions,
   }
   const std::vector<float> before = v_;
   const auto beta2 = static_cast<float>(scalars.beta2);
-  for (float& v : v_) v = v * beta2;
+  for (float& v : v_) {
+    v = v * beta2;
+    if (std::isnan(v)) v = OfBits(0x7fc00000U);
+  }
   for (const auto& [row_id, run] : runs) {
     std::vector<float> merged(options_.dim);
     for (int64_t j = 0; j < options_.dim; ++j) merged[j] = RunSumOf(run, j);

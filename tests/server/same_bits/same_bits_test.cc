@@ -48,6 +48,19 @@ void PushAll(ShardedTable& table, int64_t event,
   }
 }
 
+// Before event `event` is pushed: changes the trainer count of the first event
+// that still can be, where the scenario says so.
+absl::Status ChangeTrainers(ShardedTable& table, const Scenario& scenario,
+                            int64_t event) {
+  const auto from_event = static_cast<size_t>(event + 2);
+  if (from_event > scenario.events.size()) return absl::OkStatus();
+  const int32_t count = scenario.events[from_event - 1].trainer_count;
+  if (count == scenario.events[from_event - 2].trainer_count) {
+    return absl::OkStatus();
+  }
+  return table.SetTrainerCount(count, event + 2);
+}
+
 // Runs a scenario with its parts shuffled, some of them an event early, and
 // compares all bits with the oracle's.
 void ExpectOracleBits(const Scenario& scenario, const Layout& layout,
@@ -58,6 +71,7 @@ void ExpectOracleBits(const Scenario& scenario, const Layout& layout,
   std::vector<ShardPart> next = table.PartsOf(scenario.events[0]);
   for (size_t i = 0; i < scenario.events.size(); ++i) {
     const auto event = static_cast<int64_t>(i) + 1;
+    ASSERT_THAT(ChangeTrainers(table, scenario, event), IsOk());
     std::shuffle(next.begin(), next.end(), random.engine());
     ASSERT_NO_FATAL_FAILURE(PushAll(table, event, next, random));
     next.clear();
@@ -195,6 +209,24 @@ TEST(SameBits, TwoHundredArrivalOrdersOfMorePartsGiveTheOraclesBits) {
   }
 }
 
+TEST(SameBits, ScenariosCoverMoreAndFewerTrainers) {
+  Random random(20261129);
+  SCOPED_TRACE(random.Trace());
+  int64_t more = 0;
+  int64_t fewer = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Scenario scenario = RandomScenario(random, {});
+    for (size_t k = 1; k < scenario.events.size(); ++k) {
+      const int32_t before = scenario.events[k - 1].trainer_count;
+      const int32_t after = scenario.events[k].trainer_count;
+      if (after > before) ++more;
+      if (after < before) ++fewer;
+    }
+  }
+  EXPECT_GT(more, 0);
+  EXPECT_GT(fewer, 0);
+}
+
 TEST(SameBits, ScenariosCoverRowsThatUpdatesMustLeave) {
   Random random(20261129);
   SCOPED_TRACE(random.Trace());
@@ -226,6 +258,7 @@ TEST(SameBits, LazyDecayOverThousandsOfEventsGivesTheOraclesBits) {
   // By event 3000 every second moment has come to its subnormal fixpoint.
   for (int64_t event = 1; event <= 3001; ++event) {
     ScenarioEvent content;
+    content.trainer_count = touched.trainer_count;
     content.scalars = touched.scalars;
     content.scalars.beta2 = event % 3 == 0 ? 0.9025 : 0.95;
     if (event == 1 || event == 3001) {

@@ -68,16 +68,26 @@ std::vector<EagerTable::Entry> RandomPart(Random& random,
   return part;
 }
 
+// The trainer count of the scenario's next event. That of events 1 and 2 cannot
+// change: parts of these may have been accepted before any change.
+int32_t NextTrainerCount(Random& random, const Scenario& scenario,
+                         const ScenarioSize& size) {
+  if (scenario.events.size() < 2) return scenario.spec.trainer_count;
+  if (random.Chance(0.5)) return scenario.events.back().trainer_count;
+  return static_cast<int32_t>(random.Integer(1, size.most_trainers));
+}
+
 ScenarioEvent RandomEvent(Random& random, const Scenario& scenario,
                           const ScenarioSize& size) {
   ScenarioEvent event;
+  event.trainer_count = NextTrainerCount(random, scenario, size);
   event.skip = random.Chance(0.15);
   event.scalars.step_size = random.Uniform(0.0F, 0.3F);
   event.scalars.decay = random.Uniform(0.0F, 0.02F);
   event.scalars.beta2 = OneOf<double>(random, {0.0, 0.9025, 0.95, 0.95, 0.999});
   event.scalars.eps = OneOf<double>(random, {0.0, 1e-10, 1e-10, 1e-3});
   event.scalars.gradient_scale = OneOf<double>(random, {1.0, 1.0, 0.37, 4.0});
-  for (int32_t rank = 0; rank < scenario.spec.trainer_count; ++rank) {
+  for (int32_t rank = 0; rank < event.trainer_count; ++rank) {
     const auto parts = static_cast<int32_t>(random.Integer(0, size.most_parts));
     for (int32_t part = 0; part < parts; ++part) {
       event.contributions[{rank, part}] = RandomPart(random, scenario, size);
@@ -150,7 +160,7 @@ void ApplyToOracle(const Scenario& scenario, const ScenarioEvent& event,
   const bool mean = scenario.spec.reduction == server::GradientReduction::kMean;
   oracle.Apply(event.contributions,
                {s.step_size, s.decay, s.beta2, s.eps, s.gradient_scale},
-               mean ? scenario.spec.trainer_count : 1);
+               mean ? event.trainer_count : 1);
 }
 
 Scenario RandomScenario(Random& random, const ScenarioSize& size) {

@@ -14,6 +14,7 @@ namespace rowhouse::testing {
 
 /// One event of a scenario.
 struct ScenarioEvent {
+  int32_t trainer_count = 1;
   bool skip = false;
   kernels::RowAdamScalars scalars;
   reference::EagerTable::Contributions contributions;
@@ -25,7 +26,8 @@ struct ScenarioEvent {
 /// A whole training: what trainers contribute, event by event, and the bits
 /// that the oracle says must come of it.
 struct Scenario {
-  /// Its placement and shard index are a layout's.
+  /// Its placement and shard index are a layout's. Its trainer count is that
+  /// of the first events; later ones may have others.
   server::ShardSpec spec{.table = "tables/t",
                          .placement = wire::Placement::Even(0, 1),
                          .initializer = {}};

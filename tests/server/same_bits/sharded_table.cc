@@ -28,12 +28,27 @@ absl::StatusOr<std::unique_ptr<ShardedTable>> ShardedTable::Create(
         server::Shard::Create(spec, {}, *table->backend_, *table->timers_));
     table->blocking_.emplace_back(*shard);
     table->shards_.push_back(std::move(shard));
-    for (int32_t rank = 0; rank < spec.trainer_count; ++rank) {
-      ROWHOUSE_RETURN_IF_ERROR(
-          table->blocking_.back().OpenSession({rank, 1}).status());
+  }
+  ROWHOUSE_RETURN_IF_ERROR(table->OpenSessions(scenario.spec.trainer_count));
+  return table;
+}
+
+absl::Status ShardedTable::OpenSessions(int32_t end_rank) {
+  for (; session_count_ < end_rank; ++session_count_) {
+    for (BlockingShard& shard : blocking_) {
+      ROWHOUSE_RETURN_IF_ERROR(shard.OpenSession({session_count_, 1}).status());
     }
   }
-  return table;
+  return absl::OkStatus();
+}
+
+absl::Status ShardedTable::SetTrainerCount(int32_t trainer_count,
+                                           int64_t from_event) {
+  for (BlockingShard& shard : blocking_) {
+    ROWHOUSE_RETURN_IF_ERROR(
+        shard.SetTrainerCount(trainer_count, from_event).status());
+  }
+  return OpenSessions(trainer_count);
 }
 
 std::vector<ShardPart> ShardedTable::PartsOf(const ScenarioEvent& event) const {
@@ -82,7 +97,7 @@ absl::Status ShardedTable::Push(int64_t event, const ShardPart& part,
 absl::Status ShardedTable::SealAll(int64_t event,
                                    const ScenarioEvent& content) {
   for (BlockingShard& shard : blocking_) {
-    for (int32_t rank = 0; rank < scenario_.spec.trainer_count; ++rank) {
+    for (int32_t rank = 0; rank < content.trainer_count; ++rank) {
       ROWHOUSE_RETURN_IF_ERROR(
           shard.Seal({rank, 1}, event, content.PartCount(rank)).status());
     }
@@ -93,7 +108,7 @@ absl::Status ShardedTable::SealAll(int64_t event,
 absl::Status ShardedTable::CommitAll(int64_t event,
                                      const ScenarioEvent& content) {
   server::EventCommit commit;
-  commit.sessions.assign(static_cast<size_t>(scenario_.spec.trainer_count), 1);
+  commit.sessions.assign(static_cast<size_t>(content.trainer_count), 1);
   commit.skip = content.skip;
   if (!content.skip) commit.scalars = content.scalars;
   for (BlockingShard& shard : blocking_) {

@@ -49,6 +49,9 @@ class ShardedTable {
   /// The parts of an event as each shard gets them, empty ones too.
   std::vector<ShardPart> PartsOf(const ScenarioEvent& event) const;
 
+  /// Sets the trainer count from an event on, and opens sessions of ranks that
+  /// have none.
+  absl::Status SetTrainerCount(int32_t trainer_count, int64_t from_event);
   absl::Status Push(int64_t event, const ShardPart& part,
                     const PushStyle& style);
   absl::Status SealAll(int64_t event, const ScenarioEvent& content);
@@ -62,12 +65,16 @@ class ShardedTable {
  private:
   ShardedTable(const Scenario& scenario, const Layout& layout);
 
+  // Opens session 1 of the ranks below `end_rank` that have none.
+  absl::Status OpenSessions(int32_t end_rank);
+
   const Scenario& scenario_;
   const Layout layout_;
   std::unique_ptr<kernels::Backend> backend_;
   std::unique_ptr<server::TimerQueue> timers_;
   std::vector<std::unique_ptr<server::Shard>> shards_;
   std::vector<BlockingShard> blocking_;
+  int32_t session_count_ = 0;  // Ranks below it have one.
 };
 
 }  // namespace rowhouse::testing

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -173,6 +175,107 @@ TEST_F(StalledPushTest, OfManyThatBeginAtOnceAllEndButOne) {
     }
   }
   EXPECT_EQ(ok_count, 1);
+}
+
+// An import of rows 0 and 1, of which one is sent, and then nothing.
+class StalledImport {
+ public:
+  explicit StalledImport(TestServer& server) {
+    SetDeadline(context_);
+    writer_ = server.rows().ImportRows(&context_, &response_);
+    EXPECT_TRUE(writer_->Write(ImportOf(2)));
+  }
+
+  // The header and the first row of an import of so many rows.
+  static v1::ImportRowsRequest ImportOf(int row_count) {
+    auto message = FromText<v1::ImportRowsRequest>(
+        absl::StrCat("header { table: 'tables/t' dtype: DATA_TYPE_FP32 "
+                     "row_count: ",
+                     row_count, " }"));
+    message.set_rows(Fp32({1, 2}));
+    return message;
+  }
+
+  absl::Status Finish() { return wire::FromGrpc(writer_->Finish()); }
+
+  absl::Status SendRestAndFinish() {
+    v1::ImportRowsRequest message;
+    message.set_first_row(1);
+    message.set_rows(Fp32({3, 4}));
+    writer_->Write(message);
+    writer_->WritesDone();
+    return Finish();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  v1::ImportRowsResponse response_;
+  std::unique_ptr<grpc::ClientWriter<v1::ImportRowsRequest>> writer_;
+};
+
+// A server two of whose imports have stalled.
+class StalledImports {
+ public:
+  explicit StalledImports(
+      const config::v1::ServerConfig& config = TestServer::Config(0, 1))
+      : server(config) {
+    EXPECT_THAT(server.CreateTable("tables/t", kSpec), IsOk());
+    for (auto* import : {&first, &second}) {
+      *import = std::make_unique<StalledImport>(server);
+      ++begun_;
+      while (count() != begun_) std::this_thread::yield();
+    }
+  }
+
+  int64_t count() {
+    return (*server.server().tables().Find("tables/t"))->imports.count();
+  }
+  absl::Status ImportThird() {
+    return server.Import({StalledImport::ImportOf(1)}).status();
+  }
+
+  TestServer server;
+  std::unique_ptr<StalledImport> first;
+  std::unique_ptr<StalledImport> second;
+
+ private:
+  int64_t begun_ = 0;
+};
+
+TEST(StalledImportTest, AThirdWaitsForThePlaceOfOneOfTwo) {
+  StalledImports imports;
+  const absl::Status refused = imports.ImportThird();
+  EXPECT_EQ(wire::ReasonOf(refused), "IMPORTS_OPEN") << refused;
+  const auto details = wire::DetailsOf(refused);
+  ASSERT_TRUE(details.has_value());
+  EXPECT_TRUE(details->retry_delay.has_value());
+  EXPECT_THAT(imports.first->SendRestAndFinish(), IsOk());
+  EXPECT_THAT(imports.ImportThird(), IsOk());
+  EXPECT_THAT(imports.second->SendRestAndFinish(), IsOk());
+}
+
+TEST(StalledImportTest, AThirdTakesThePlaceOfOneThatHasBeenSilentForALease) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  config.mutable_lease_duration()->set_nanos(1'000'000);
+  StalledImports imports(config);
+  absl::Status third = imports.ImportThird();
+  while (wire::ReasonOf(third) == "IMPORTS_OPEN") third = imports.ImportThird();
+  EXPECT_THAT(third, IsOk());
+  const absl::Status ended = imports.first->Finish();
+  EXPECT_THAT(ended, StatusIs(kAborted, ""));
+  EXPECT_EQ(wire::ReasonOf(ended), "SUPERSEDED");
+  EXPECT_THAT(imports.second->SendRestAndFinish(), IsOk());
+}
+
+TEST(StalledImportTest, EndsWhenItsTableIsDeleted) {
+  StalledImports imports;
+  v1::DeleteTableRequest request;
+  request.set_name("tables/t");
+  EXPECT_THAT(Invoke(imports.server.tables(),
+                     &v1::TableService::Stub::DeleteTable, request),
+              IsOk());
+  EXPECT_EQ(wire::ReasonOf(imports.first->Finish()), "NO_SUCH_TABLE");
+  EXPECT_EQ(wire::ReasonOf(imports.second->Finish()), "NO_SUCH_TABLE");
 }
 
 }  // namespace

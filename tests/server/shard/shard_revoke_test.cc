@@ -1,4 +1,4 @@
-// What a landing holds is free as soon as its part can be staged no more.
+// What landings and pulls hold is free as soon as it is of no more use.
 
 #include <cstdint>
 #include <memory>
@@ -67,6 +67,17 @@ class ShardRevokeTest : public PartTest {
                     int32_t part) {
     return StalledPart(*owned_, {trainer, event, part, kRows, {}});
   }
+
+  // A pull of three rows, of which one has been read.
+  std::unique_ptr<server::Pull> OpenPullOf(server::TrainerSession trainer) {
+    server::PullRequest request;
+    request.trainer = trainer;
+    auto pull = shard_->OpenPull({1, 2, 3}, request);
+    EXPECT_THAT(pull, IsOk());
+    EXPECT_THAT(shard_->Read(**pull, 1), IsOk());
+    return *std::move(pull);
+  }
+  static constexpr int64_t kSavedBytes = 2 * 2 * 4;
 
   // Bytes in use beyond those after `Start`.
   int64_t HeldBytes() const { return FailingBackend::live_bytes - before_; }
@@ -172,6 +183,34 @@ TEST_F(ShardRevokeTest, AFaultInAnEventFreesAllThatLands) {
   EXPECT_THAT(stalled.reason(),
               StatusIs(absl::StatusCode::kInternal, "fell off the bus"));
   EXPECT_EQ(HeldBytes(), 0);
+}
+
+TEST_F(ShardRevokeTest, ANewerSessionFreesWhatPullsOfItsRankHaveSaved) {
+  StartAndCount();
+  const auto pull = OpenPullOf(kRank0);
+  const auto other = OpenPullOf(kRank1);
+  const int gathers_before = failing_->gather_count;
+  ApplyEmptyEvent(1);
+  EXPECT_EQ(AppliedEvent(), 1);
+  EXPECT_EQ(failing_->gather_count, gathers_before + 2);  // Both are saved.
+  const int64_t held_before = HeldBytes();
+  ASSERT_THAT(shard_->OpenSession({0, 2}), IsOk());
+  EXPECT_EQ(HeldBytes(), held_before - kSavedBytes);
+  EXPECT_THAT(shard_->Read(*pull, 1), Fails(kAborted, "FENCED"));
+  EXPECT_THAT(shard_->Read(*other, 1), IsOk());
+}
+
+TEST_F(ShardRevokeTest, PullsOfAnOlderSessionAreNotSaved) {
+  StartAndCount();
+  const auto pull = OpenPullOf(kRank0);
+  const auto other = OpenPullOf(kRank1);
+  ASSERT_THAT(shard_->OpenSession({0, 2}), IsOk());
+  const int gathers_before = failing_->gather_count;
+  ASSERT_THAT(shard_->Seal({0, 2}, 1, 0), IsOk());
+  ASSERT_THAT(shard_->Seal(kRank1, 1, 0), IsOk());
+  ASSERT_THAT(shard_->Commit({0, 2}, 1, Commit({2, 1})), IsOk());
+  EXPECT_EQ(AppliedEvent(), 1);
+  EXPECT_EQ(failing_->gather_count, gathers_before + 1);
 }
 
 TEST_F(ShardRevokeTest, APartHandedOverBeforeIsAnsweredByTheShard) {
