@@ -51,10 +51,10 @@ server::ShardSpec ToShardSpec(std::string_view table,
 
 }  // namespace
 
-InMemoryCluster::InMemoryCluster(int32_t server_count)
+InMemoryCluster::InMemoryCluster(int32_t server_count, int thread_count)
     : server_count_(server_count),
       backend_(kernels::cpu::MakeCpuBackend(
-          kernels::cpu::MakeThreadExecutor(/*thread_count=*/1))),
+          kernels::cpu::MakeThreadExecutor(thread_count))),
       timers_(server::MakeSystemTimerQueue()),
       down_(server_count),
       tables_(server_count) {

@@ -47,6 +47,10 @@ class LmTrainer {
   /// Between two steps.
   absl::StatusOr<double> Evaluate(std::span<const std::vector<int32_t>> blocks);
 
+  /// The trainers it is made of; tests set how they send.
+  client::Trainer& words() { return *words_; }
+  client::Trainer& ngrams() { return *ngrams_; }
+
   int64_t pulled_row_count() const { return pulled_row_count_; }
   int64_t ngram_event() const { return ngram_event_; }
 
