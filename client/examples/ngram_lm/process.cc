@@ -76,6 +76,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(
   if (command.empty()) return absl::NotFoundError("no program is named");
   std::vector<std::string> arguments = command;
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 
