@@ -40,6 +40,7 @@ class Batches {
                                       const BatchOptions& options = {});
 
   int64_t step_count() const { return step_count_; }
+  int64_t token_count() const { return options_.token_count; }
 
   /// REQUIRES: `step` and `rank` are in range.
   Batch Get(int64_t step, int32_t rank) const;

@@ -108,6 +108,7 @@ class Launcher {
       }
       addresses_.push_back(line.substr(kListening.size()));
       std::printf("%s: %s\n", server.name.c_str(), addresses_.back().c_str());
+      std::fflush(stdout);
     }
     return absl::OkStatus();
   }

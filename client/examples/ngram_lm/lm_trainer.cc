@@ -1,6 +1,7 @@
 #include "client/examples/ngram_lm/lm_trainer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,8 @@ using client::DType;
 using client::Tokens;
 
 constexpr int64_t kIgnored = -100;
+constexpr int64_t kLongestCycle = 4;            // Steps.
+constexpr int64_t kEvaluationTokens = 1 << 13;  // Of one pull of n-gram rows.
 
 std::vector<Tokens> Views(const std::vector<std::vector<int32_t>>& steps) {
   return {steps.begin(), steps.end()};
@@ -37,6 +40,23 @@ std::span<std::byte> Bytes(std::span<float> values) {
   return std::as_writable_bytes(values);
 }
 
+// The longest cycle's rows; an evaluation takes as many at a time.
+int64_t CacheRowCount(int64_t step_token_count) {
+  return std::max<int64_t>(2 * kLongestCycle * step_token_count,
+                           2 * kEvaluationTokens);
+}
+
+// Of the first blocks, as many as one pull may have; at least one.
+size_t GroupSize(std::span<const std::vector<int32_t>> blocks) {
+  size_t count = 1;
+  auto tokens = static_cast<int64_t>(blocks.front().size());
+  for (; count < blocks.size(); ++count) {
+    tokens += static_cast<int64_t>(blocks[count].size());
+    if (tokens > kEvaluationTokens) break;
+  }
+  return count;
+}
+
 }  // namespace
 
 LmTrainer::LmTrainer(const Batches& batches, const Recipe& recipe, int64_t dim)
@@ -44,7 +64,7 @@ LmTrainer::LmTrainer(const Batches& batches, const Recipe& recipe, int64_t dim)
       recipe_(recipe),
       dim_(dim),
       schedule_(NgramSchedule(recipe, batches.step_count())),
-      model_(dim, recipe.averages, /*sign_seed=*/3) {}
+      model_(dim, recipe.averages, /*sign_seed=*/1) {}
 
 absl::StatusOr<std::unique_ptr<LmTrainer>> LmTrainer::Join(
     const client::Cluster& cluster, const Batches& batches, int32_t rank,
@@ -61,6 +81,8 @@ absl::StatusOr<std::unique_ptr<LmTrainer>> LmTrainer::Join(
   options.is_update = [own = trainer.get()](int64_t step) {
     return own->EndsCycle(step);
   };
+  options.gradient_dtype = DType::kFp32;
+  options.cache_row_count = CacheRowCount(batches.token_count());
   options.thread_count = 1;
   auto embedding = client::NgramEmbedding::Create(**ngrams, options);
   if (!embedding.ok()) return embedding.status();
@@ -122,11 +144,10 @@ absl::StatusOr<double> LmTrainer::Step(int64_t step) {
   const auto rows =
       words_->Pull(Widened(batch.tokens), Bytes(words), {.exact_event = step});
   if (!rows.ok()) return rows.status();
-  std::vector<float> ngrams(size);
-  absl::Status status = embedding_->Embed(batch.tokens, Bytes(ngrams));
-  if (!status.ok()) return status;
+  const auto ngrams = NgramRows(batch.tokens);
+  if (!ngrams.ok()) return ngrams.status();
   std::vector<float> hidden(size);
-  model_.Forward(words, ngrams, hidden);
+  model_.Forward(words, *ngrams, hidden);
 
   const std::vector<int64_t> targets = Widened(batch.targets);
   client::HeadOptions options;
@@ -137,7 +158,7 @@ absl::StatusOr<double> LmTrainer::Step(int64_t step) {
       {std::as_bytes(std::span(hidden)), DType::kFp32, targets}, options);
   if (!loss.ok()) return loss.status();
   std::vector<float> hidden_gradient(size);
-  status = (*loss)->Backward(1.0, Bytes(hidden_gradient));
+  absl::Status status = (*loss)->Backward(1.0, Bytes(hidden_gradient));
   if (!status.ok()) return status;
 
   status = embedding_->AccumulateGradient(
@@ -149,6 +170,20 @@ absl::StatusOr<double> LmTrainer::Step(int64_t step) {
   if (!status.ok()) return status;
   next_step_ = step + 1;
   return (*loss)->loss() * trainer_count_;
+}
+
+absl::StatusOr<std::vector<float>> LmTrainer::NgramRows(Tokens tokens) {
+  const size_t size = tokens.size() * static_cast<size_t>(dim_);
+  std::vector<uint16_t> rows(size);
+  const absl::Status status =
+      embedding_->Embed(tokens, std::as_writable_bytes(std::span(rows)));
+  if (!status.ok()) return status;
+  // bfloat16 is the upper half of an fp32.
+  std::vector<float> wide(size);
+  std::transform(rows.begin(), rows.end(), wide.begin(), [](uint16_t bits) {
+    return std::bit_cast<float>(uint32_t{bits} << 16);
+  });
+  return wide;
 }
 
 absl::Status LmTrainer::Contribute(int64_t step, const client::RowSet& rows,
@@ -181,20 +216,24 @@ absl::StatusOr<double> LmTrainer::Evaluate(
   const auto rows = words_->Pull(
       all, Bytes(word_rows), {.exact_event = next_step_, .training = false});
   if (!rows.ok()) return rows.status();
-  absl::Status status = embedding_->PullForEvaluation(
-      std::vector<Tokens>(blocks.begin(), blocks.end()));
-  if (!status.ok()) return status;
   double sum = 0;
   int64_t scored_count = 0;
-  for (const std::vector<int32_t>& block : blocks) {
-    const auto loss = EvaluateBlock(block, word_rows, scored_count);
-    if (!loss.ok()) return loss.status();
-    sum += *loss;
+  while (!blocks.empty()) {
+    const auto group = blocks.first(GroupSize(blocks));
+    blocks = blocks.subspan(group.size());
+    const absl::Status pulled = embedding_->PullForEvaluation(
+        std::vector<Tokens>(group.begin(), group.end()));
+    if (!pulled.ok()) return pulled;
+    for (const std::vector<int32_t>& block : group) {
+      const auto loss = EvaluateBlock(block, word_rows, scored_count);
+      if (!loss.ok()) return loss.status();
+      sum += *loss;
+    }
   }
   // After the last step there is nothing to go on with.
   if (next_step_ < batches_.step_count()) {
-    status = embedding_->RestoreAfterEvaluation();
-    if (!status.ok()) return status;
+    const absl::Status restored = embedding_->RestoreAfterEvaluation();
+    if (!restored.ok()) return restored;
   }
   return scored_count == 0 ? 0 : sum / static_cast<double>(scored_count);
 }
@@ -210,11 +249,10 @@ absl::StatusOr<double> LmTrainer::EvaluateBlock(
         word_rows.subspan(static_cast<size_t>(token) * row_size, row_size);
     words.insert(words.end(), row.begin(), row.end());
   }
-  std::vector<float> ngrams(words.size());
-  const absl::Status status = embedding_->Embed(block, Bytes(ngrams));
-  if (!status.ok()) return status;
+  const auto ngrams = NgramRows(block);
+  if (!ngrams.ok()) return ngrams.status();
   std::vector<float> hidden(words.size());
-  model_.Forward(words, ngrams, hidden);
+  model_.Forward(words, *ngrams, hidden);
   // Position t predicts the word at t + 1; the last one nothing.
   std::vector<int64_t> targets = Widened(block.subspan(1));
   targets.push_back(kIgnored);

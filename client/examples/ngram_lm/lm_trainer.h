@@ -60,6 +60,7 @@ class LmTrainer {
   bool EndsCycle(int64_t step) const;
   absl::Status BeginCycle(int64_t first_step);
   absl::Status EndCycle(int64_t step);
+  absl::StatusOr<std::vector<float>> NgramRows(client::Tokens tokens);
   absl::Status Contribute(int64_t step, const client::RowSet& rows,
                           std::span<const float> gradients);
   std::vector<std::vector<int32_t>> CycleTokens(int64_t first_step) const;

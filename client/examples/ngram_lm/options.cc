@@ -33,7 +33,7 @@ ABSL_FLAG(int32_t, trainers, 2, "Trainer processes.");
 ABSL_FLAG(int32_t, vocabulary, 4096,
           "Words that the model knows, <unk> included: the most frequent.");
 ABSL_FLAG(int32_t, dim, 128, "Elements of a row, in both tables.");
-ABSL_FLAG(int64_t, ngram_rows, 1 << 21, "Rows of the n-gram table.");
+ABSL_FLAG(int64_t, ngram_rows, 1 << 20, "Rows of the n-gram table.");
 ABSL_FLAG(int64_t, tokens, 512,
           "Tokens of one trainer in one step, a multiple of 256.");
 ABSL_FLAG(double, epochs, 1, "Times that the text is read.");

@@ -21,7 +21,7 @@ struct Options {
 
   int32_t vocabulary = 4096;
   int32_t dim = 128;
-  int64_t ngram_rows = 1 << 21;
+  int64_t ngram_rows = 1 << 20;
   int64_t tokens = 512;
   double epochs = 1;
 

@@ -76,6 +76,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(
   if (command.empty()) return absl::NotFoundError("no program is named");
   std::vector<std::string> arguments = command;
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 
@@ -119,13 +120,16 @@ Process::ReadResult Process::ReadLine(std::string& line,
                                       absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   while (!TakeLine(line)) {
-    const absl::Duration left =
-        std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const absl::Duration left = std::clamp(
+        deadline - absl::Now(), absl::ZeroDuration(), absl::Hours(1));
     pollfd wanted = {.fd = output_, .events = POLLIN, .revents = 0};
     const int ready =
         poll(&wanted, 1, static_cast<int>(absl::ToInt64Milliseconds(left)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return ReadResult::kTimeout;
+    if (ready == 0) {
+      if (absl::Now() >= deadline) return ReadResult::kTimeout;
+      continue;
+    }
     std::array<char, 4096> block{};
     const ssize_t size = read(output_, block.data(), block.size());
     if (size < 0 && errno == EINTR) continue;

@@ -20,8 +20,6 @@ constexpr int64_t kLongestCycle = 4;  // Steps.
 client::TableSpec CommonSpec(const TableSizes& sizes) {
   client::TableSpec spec;
   spec.dim = sizes.dim;
-  spec.row_dtype = DType::kFp32;
-  spec.gradient_dtype = DType::kFp32;
   spec.trainer_count = sizes.trainer_count;
   spec.gradient_reduction = client::GradientReduction::kSum;
   spec.max_pull_bytes = kPullBytes;
@@ -31,6 +29,8 @@ client::TableSpec CommonSpec(const TableSizes& sizes) {
 client::TableSpec WordSpec(const TableSizes& sizes, const Recipe& recipe) {
   client::TableSpec spec = CommonSpec(sizes);
   spec.row_count = sizes.vocabulary_size;
+  spec.row_dtype = DType::kFp32;
+  spec.gradient_dtype = DType::kFp32;
   spec.shard_count = sizes.word_shard_count;
   spec.initializer = {client::Initializer::Kind::kUniform, /*seed=*/1,
                       recipe.initial_bound};
@@ -47,10 +47,12 @@ client::TableSpec WordSpec(const TableSizes& sizes, const Recipe& recipe) {
 client::TableSpec NgramSpec(const TableSizes& sizes) {
   client::TableSpec spec = CommonSpec(sizes);
   spec.row_count = sizes.ngram_row_count;
+  spec.row_dtype = DType::kBf16;
+  spec.gradient_dtype = DType::kBf16;
   spec.shard_count = sizes.ngram_shard_count;
   spec.max_contribution_row_count = 2 * kLongestCycle * sizes.step_token_count;
   client::NgramMetadata ngram;
-  ngram.sign_seed = 2;
+  ngram.sign_seed = 1;
   ngram.sign_row_count = 8192;
   spec.ngram = ngram;
   return spec;

@@ -30,7 +30,6 @@ namespace {
 
 constexpr int64_t kReportCount = 30;  // In a run.
 constexpr int64_t kReportsAnEvaluation = 3;
-constexpr size_t kQuickBlockCount = 8;  // Held out, while training.
 
 Baselines MeasureBaselines(const Corpus& corpus) {
   const Unigram unigram(corpus.training, corpus.vocabulary.size());
@@ -102,9 +101,7 @@ class Run {
   absl::Status Report(int64_t step_count) {
     Progress progress = ProgressAt(step_count);
     if (progress_.size() % kReportsAnEvaluation == kReportsAnEvaluation - 1) {
-      const auto loss = trainer_->Evaluate(
-          std::span(corpus_.held_out)
-              .first(std::min(kQuickBlockCount, corpus_.held_out.size())));
+      const auto loss = trainer_->Evaluate(corpus_.held_out);
       if (!loss.ok()) return loss.status();
       progress.held_out_loss = *loss;
     }

@@ -54,7 +54,7 @@ TEST(ProcessTest, ItsOutputIsReadLineByLine) {
 }
 
 TEST(ProcessTest, AReadEndsAtItsTimeout) {
-  const auto process = Shell("read line");
+  const auto process = Shell("exec sleep 600");
   std::string line;
   EXPECT_EQ(process->ReadLine(line, absl::Milliseconds(1)), Result::kTimeout);
 }
@@ -85,7 +85,7 @@ TEST(ProcessTest, AProgramThatCannotBeRunIsNamed) {
 }
 
 TEST(ProcessTest, ItEndsWithItsObject) {
-  auto process = Shell("echo $$; trap '' TERM INT; while :; do read x; done");
+  auto process = Shell("echo $$; exec sleep 600");
   std::string line;
   ASSERT_EQ(process->ReadLine(line, kLong), Result::kLine);
   process.reset();
@@ -101,9 +101,8 @@ TEST_P(OrphanTest, ItEndsWithAParentThatASignalEnded) {
   const pid_t parent = fork();
   ASSERT_GE(parent, 0);
   if (parent == 0) {
-    const auto process = Process::Start(
-        {"/bin/sh", "-c",
-         "echo $$; trap '' TERM INT; while :; do sleep 1; done"});
+    const auto process =
+        Process::Start({"/bin/sh", "-c", "echo $$; exec sleep 600"});
     std::string line;
     if (!process.ok()) _exit(1);
     (*process)->ReadLine(line, kLong);
