@@ -38,7 +38,8 @@ using FaultHook = std::function<Fault(int32_t server, std::string_view method)>;
 /// Thread-safe. Outlives its clients.
 class InMemoryCluster {
  public:
-  explicit InMemoryCluster(int32_t server_count);
+  /// `thread_count`: of the arithmetic.
+  explicit InMemoryCluster(int32_t server_count, int thread_count = 1);
   ~InMemoryCluster();
 
   /// Set before tables are made.

@@ -22,7 +22,7 @@ ALLOWED = {
     "client/include": ("rowhouse/",),
     "client/internal": ("client/internal/", "rowhouse/", "kernels/",
                         "proto/wire/"),
-    "client/examples": ("rowhouse/",),
+    "client/examples": ("rowhouse/", "client/examples/"),
 }
 PROJECT = ("kernels/", "proto/", "server/", "client/", "tests/", "bench/",
            "rowhouse/")
