@@ -43,13 +43,19 @@ std::vector<int64_t> SessionsOf(const EventState& state, int64_t event) {
   return sessions;
 }
 
-EventCommit MakeCommit(std::vector<int64_t> sessions,
-                       const EventUpdate& update) {
-  EventCommit commit{std::move(sessions), std::nullopt};
-  if (const auto* scalars = std::get_if<RowAdamScalars>(&update)) {
-    commit.scalars = *scalars;
-  }
-  return commit;
+// Whether an update, or a decision, has the other kind of table's scalars.
+template <typename Update>
+absl::Status CheckKind(const TableInfo& table, const Update& update) {
+  const bool dense = table.spec.dense.has_value();
+  const bool wrong = dense ? std::holds_alternative<RowAdamScalars>(update)
+                           : std::holds_alternative<AdamWScalars>(update);
+  if (!wrong) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadCommit,
+      absl::StrCat(dense ? "row-Adam" : "AdamW", " scalars for the ",
+                   dense ? "dense" : "sparse", " table ", table.name,
+                   ", wanted ", dense ? "AdamW" : "row-Adam", " scalars"),
+      {{"table", table.name}});
 }
 
 }  // namespace
@@ -88,6 +94,7 @@ std::shared_ptr<Cancellation> Committer::halted() const {
 }
 
 absl::Status Committer::Decide(int64_t event, CommitDecision decision) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckKind(router_.table(), decision));
   MutexLock lock(mutex_);
   if (event != next_event_) {
     if (!status_.ok()) return status_;
@@ -171,10 +178,9 @@ absl::Status Committer::CommitTask(const Task& task) {
       status = CommitEverywhere(task.event, *recorded);
     } else if (sessions.has_value()) {
       absl::StatusOr<EventUpdate> update = Decision(task);
-      status = update.ok()
-                   ? CommitEverywhere(task.event,
-                                      MakeCommit(*std::move(sessions), *update))
-                   : update.status();
+      status = update.ok() ? CommitEverywhere(task.event,
+                                              {*std::move(sessions), *update})
+                           : update.status();
     }
     const bool look_again = recorded.has_value() || sessions.has_value()
                                 ? SealsMoved(status)
@@ -192,7 +198,7 @@ absl::StatusOr<std::optional<std::vector<int64_t>>> Committer::WaitForSeals(
   ROWHOUSE_RETURN_IF_ERROR(CallShards(
       [&](int32_t shard, ShardChannel& channel, const CallContext& context) {
         absl::StatusOr<EventState> state = channel.GetEventState(
-            router_.table().name, event, std::nullopt, context);
+            router_.table().name, {.sealed_event = event}, context);
         if (state.ok()) states[shard] = *std::move(state);
         return state.status();
       }));
@@ -215,10 +221,13 @@ absl::StatusOr<std::optional<std::vector<int64_t>>> Committer::WaitForSeals(
 }
 
 absl::StatusOr<EventUpdate> Committer::Decision(const Task& task) {
-  if (const auto* scalars = std::get_if<RowAdamScalars>(&task.decision)) {
-    return *scalars;
-  }
   if (std::holds_alternative<SkipEvent>(task.decision)) return SkipEvent{};
+  if (const auto* row_adam = std::get_if<RowAdamScalars>(&task.decision)) {
+    return *row_adam;
+  }
+  if (const auto* adamw = std::get_if<AdamWScalars>(&task.decision)) {
+    return *adamw;
+  }
   const DecideEvent& decide = std::get<DecideEvent>(task.decision);
   if (decide == nullptr) {
     return absl::InvalidArgumentError(
@@ -227,7 +236,9 @@ absl::StatusOr<EventUpdate> Committer::Decision(const Task& task) {
   }
   ROWHOUSE_ASSIGN_OR_RETURN(const GradientStatistics statistics,
                             ReadStatistics(task.event));
-  return decide(statistics);
+  ROWHOUSE_ASSIGN_OR_RETURN(EventUpdate update, decide(statistics));
+  ROWHOUSE_RETURN_IF_ERROR(CheckKind(router_.table(), update));
+  return update;
 }
 
 absl::StatusOr<GradientStatistics> Committer::ReadStatistics(int64_t event) {

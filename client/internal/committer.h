@@ -44,6 +44,7 @@ class Committer {
   ///
   /// Errors:
   ///   kFailedPrecondition  another event; or the fault that halted.
+  ///   kInvalidArgument     BAD_COMMIT: scalars of the other kind of table.
   absl::Status Decide(int64_t event, CommitDecision decision);
 
   /// The fault that halted it, or OK.

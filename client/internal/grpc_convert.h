@@ -18,13 +18,15 @@ namespace rowhouse::client::internal {
 /// `tables/{table}`.
 std::string ResourceName(std::string_view table);
 
+// Tables.
 v1::DataType ToProto(DType dtype);
 v1::TableSpec ToProto(const TableSpec& spec);
 v1::TrainerSession ToProto(const TrainerSession& trainer);
 v1::EventCommit ToProto(const EventCommit& commit);
+v1::GetEventStateRequest ToProto(std::string_view table, const EventWait& wait);
 
 /// Errors:
-///   kUnimplemented  a dense table, or a type that this library does not know.
+///   kUnimplemented  a table or element type that this library does not know.
 absl::StatusOr<ShardTable> FromProto(const v1::Table& table);
 
 ServerInfo FromProto(const v1::GetServerResponse& server,

@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/internal/grpc_call.h"
 #include "client/internal/grpc_convert.h"
+#include "client/internal/grpc_head_stream.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
 #include "rowhouse/v1/event_service.grpc.pb.h"
+#include "rowhouse/v1/lm_head_service.grpc.pb.h"
 #include "rowhouse/v1/row_service.grpc.pb.h"
 #include "rowhouse/v1/server_service.grpc.pb.h"
 #include "rowhouse/v1/table_service.grpc.pb.h"
@@ -40,6 +42,7 @@ class GrpcShardChannel final : public ShardChannel {
         events_(connections.front()) {
     for (const std::shared_ptr<grpc::Channel>& connection : connections) {
       rows_.push_back(std::make_unique<v1::RowService::Stub>(connection));
+      heads_.push_back(std::make_unique<v1::LmHeadService::Stub>(connection));
     }
   }
 
@@ -87,7 +90,7 @@ class GrpcShardChannel final : public ShardChannel {
     page.next_page_token = response.next_page_token();
     for (const v1::Table& table : response.tables()) {
       absl::StatusOr<ShardTable> shard = FromProto(table);
-      // Dense tables are none of this interface's.
+      // Tables of a kind to come are none of this interface's.
       if (absl::IsUnimplemented(shard.status())) continue;
       ROWHOUSE_RETURN_IF_ERROR(shard.status());
       page.tables.push_back(*std::move(shard));
@@ -188,21 +191,12 @@ class GrpcShardChannel final : public ShardChannel {
   }
 
   absl::StatusOr<EventState> GetEventState(
-      std::string_view table, std::optional<int64_t> wait_sealed_event,
-      std::optional<int64_t> wait_applied_event,
+      std::string_view table, const EventWait& wait,
       const CallContext& context) override {
-    v1::GetEventStateRequest request;
-    request.set_table(ResourceName(table));
-    if (wait_sealed_event.has_value()) {
-      request.set_wait_sealed_event(*wait_sealed_event);
-    }
-    if (wait_applied_event.has_value()) {
-      request.set_wait_applied_event(*wait_applied_event);
-    }
     v1::GetEventStateResponse response;
     ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
                                    &v1::EventService::Stub::GetEventState,
-                                   context, request, response));
+                                   context, ToProto(table, wait), response));
     return FromProto(response);
   }
 
@@ -238,17 +232,24 @@ class GrpcShardChannel final : public ShardChannel {
   absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                   const CallContext& context) override;
 
- private:
-  // The next connection's.
-  v1::RowService::Stub& rows() {
-    return *rows_[next_.fetch_add(1, std::memory_order_relaxed) % rows_.size()];
+  absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
+      const HeadHeader& header, const CallContext& context) override {
+    return OpenGrpcHeadStream(*heads_[NextConnection()], header, context);
   }
+
+ private:
+  size_t NextConnection() {
+    return next_.fetch_add(1, std::memory_order_relaxed) % rows_.size();
+  }
+  v1::RowService::Stub& rows() { return *rows_[NextConnection()]; }
 
   const std::string address_;
   v1::ServerService::Stub servers_;
   v1::TableService::Stub tables_;
   v1::EventService::Stub events_;
+  // By connection; calls take turns.
   std::vector<std::unique_ptr<v1::RowService::Stub>> rows_;
+  std::vector<std::unique_ptr<v1::LmHeadService::Stub>> heads_;
   std::atomic<size_t> next_ = 0;
 };
 

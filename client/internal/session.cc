@@ -72,8 +72,8 @@ absl::StatusOr<std::vector<EventState>> ReadEventStates(
   std::vector<EventState> states(router.shard_count());
   ROWHOUSE_RETURN_IF_ERROR(
       router.CallShards(context, [&](int32_t shard, ShardChannel& channel) {
-        absl::StatusOr<EventState> state = channel.GetEventState(
-            router.table().name, std::nullopt, std::nullopt, context);
+        absl::StatusOr<EventState> state =
+            channel.GetEventState(router.table().name, {}, context);
         if (state.ok()) states[shard] = *std::move(state);
         return state.status();
       }));

@@ -2,6 +2,7 @@
 #define ROWHOUSE_CLIENT_INTERNAL_SHARD_CHANNEL_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,21 +14,16 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/internal/cancellation.h"
+#include "client/internal/head_stream.h"
 #include "client/internal/row_selection.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::client::internal {
 
-/// One life of a trainer on one table.
-struct TrainerSession {
-  int32_t rank = 0;
-  int64_t session = 0;
-};
-
-/// What rank 0 says an event does; a skip without scalars.
+/// What rank 0 says an event does.
 struct EventCommit {
   std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
-  std::optional<RowAdamScalars> scalars = std::nullopt;
+  EventUpdate update;
 
   friend bool operator==(const EventCommit&, const EventCommit&) = default;
 };
@@ -77,6 +73,21 @@ struct EventState {
   std::vector<OpenEventState> open_events;
   std::vector<AppliedEventState> applied_events;  ///< Committed: recorded.
   std::vector<TrainerSession> sessions;
+};
+
+/// So many parts of a rank's contribution to a dense table's event, counted
+/// from part 0, are in its gradient buffer.
+struct FoldedParts {
+  int64_t event = 0;
+  int32_t rank = 0;
+  int32_t part_count = 0;
+};
+
+/// What a `GetEventState` waits for; each that is set.
+struct EventWait {
+  std::optional<int64_t> sealed_event = std::nullopt;  ///< By all ranks.
+  std::optional<int64_t> applied_event = std::nullopt;
+  std::optional<FoldedParts> folded = std::nullopt;  ///< Or its event applied.
 };
 
 /// Exact sums by biased exponent (kernels::GradientStatistics).
@@ -184,8 +195,7 @@ class ShardChannel {
   virtual absl::Status Discard(std::string_view table, TrainerSession trainer,
                                int64_t event, const CallContext& context) = 0;
   virtual absl::StatusOr<EventState> GetEventState(
-      std::string_view table, std::optional<int64_t> wait_sealed_event,
-      std::optional<int64_t> wait_applied_event,
+      std::string_view table, const EventWait& wait,
       const CallContext& context) = 0;
   virtual absl::StatusOr<ShardStatistics> GetEventStatistics(
       std::string_view table, int64_t event, const CallContext& context) = 0;
@@ -198,6 +208,11 @@ class ShardChannel {
                                           const CallContext& context) = 0;
   virtual absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                           const CallContext& context) = 0;
+
+  // The language-model head. The stream must not outlive the channel; the
+  // header's views last as long as the call.
+  virtual absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
+      const HeadHeader& header, const CallContext& context) = 0;
 };
 
 }  // namespace rowhouse::client::internal

@@ -199,7 +199,8 @@ absl::Status TrainerCore::WaitForEvent(int64_t event,
   const CallContext context = cluster().Context(options.timeout, &halted);
   const absl::Status status =
       router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
-        return channel.GetEventState(table().name, std::nullopt, event, context)
+        return channel
+            .GetEventState(table().name, {.applied_event = event}, context)
             .status();
       });
   if (absl::IsCancelled(status)) {

@@ -23,19 +23,14 @@ namespace internal {
 class TrainerCore;
 }  // namespace internal
 
-/// The event advances and changes nothing else.
-struct SkipEvent {};
-
-/// What an event is to do.
-using EventUpdate = std::variant<RowAdamScalars, SkipEvent>;
-
 /// Decides once the merged gradient is known. Runs on a thread of the library,
 /// again if the statistics have to be read again; must not call the trainer. An
 /// error leaves the event open: `Trainer::Commit` decides again.
 using DecideEvent =
     std::function<absl::StatusOr<EventUpdate>(const GradientStatistics&)>;
 
-using CommitDecision = std::variant<RowAdamScalars, SkipEvent, DecideEvent>;
+using CommitDecision =
+    std::variant<SkipEvent, RowAdamScalars, AdamWScalars, DecideEvent>;
 
 struct JoinOptions {
   absl::Duration timeout = absl::Seconds(60);
@@ -169,7 +164,7 @@ class Trainer {
   ///   Rank 0: that of an earlier commit.
   absl::Status Seal(int64_t event, const CallOptions& options = {});
 
-  /// Drops the parts pushed to `event`.
+  /// Drops the parts pushed to `event`, and head calls' weight gradients.
   ///
   /// Errors:
   ///   kFailedPrecondition  CONTRIBUTION_SEALED, by this trainer or its
@@ -184,6 +179,7 @@ class Trainer {
   ///
   /// Errors:
   ///   kFailedPrecondition  NOT_RANK_0; or not the event `next_commit`.
+  ///   kInvalidArgument     BAD_COMMIT: scalars of the other kind of table.
   absl::Status Commit(int64_t event, CommitDecision decision);
 
   /// `Seal` and `Commit`.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -14,6 +15,9 @@ namespace rowhouse::client {
 enum class DType : uint8_t {
   kBf16 = 1,  ///< bfloat16: the upper half of an IEEE binary32.
   kFp32 = 2,  ///< IEEE binary32.
+  /// IEEE binary16. Hidden states of a language-model head only: servers refuse
+  /// it for rows and gradients.
+  kFp16 = 3,
 };
 
 /// Bytes of one element.
@@ -53,8 +57,24 @@ struct NgramMetadata {
   friend bool operator==(const NgramMetadata&, const NgramMetadata&) = default;
 };
 
-/// What a sparse table is: rows updated by row Adam when they have gradients.
-/// Equal specs describe the same table. Servers check the values.
+/// What a dense table has beyond a sparse one: it is updated whole at each
+/// event by AdamW. It serves a token embedding, a language-model head, or both
+/// tied.
+struct DenseTableSpec {
+  DType main_grad_dtype = DType::kFp32;  ///< Of the gradient buffer.
+  bool has_master = false;  ///< Keeps an fp32 master of the weights.
+  bool has_bias = false;    ///< Each row has an fp32 bias, updated with it.
+  /// Most tokens of head calls of one trainer in one event, and so of one call;
+  /// 0 for a table without a head. Each shard reserves memory for them.
+  int64_t max_head_token_count = 0;
+
+  friend bool operator==(const DenseTableSpec&,
+                         const DenseTableSpec&) = default;
+};
+
+/// What a table is: sparse, with rows that row Adam updates when they have
+/// gradients, or dense. Equal specs describe the same table. Servers check the
+/// values.
 struct TableSpec {
   int64_t row_count = 0;  ///< Of the whole table.
   int64_t dim = 0;        ///< Elements of a row.
@@ -77,6 +97,7 @@ struct TableSpec {
   /// each shard reserves twice as much a trainer.
   int64_t max_pull_bytes = 0;
   std::optional<NgramMetadata> ngram = std::nullopt;
+  std::optional<DenseTableSpec> dense = std::nullopt;  ///< Not set: sparse.
 
   friend bool operator==(const TableSpec&, const TableSpec&) = default;
 };
@@ -114,7 +135,7 @@ struct TableInfo {
   }
 };
 
-/// Equal digests mean equal weights, second moments, event count and history.
+/// Equal digests mean equal weights, optimizer state, event count and history.
 struct TableDigest {
   uint64_t digest = 0;
   int64_t event = 0;  ///< The event it reflects.
@@ -122,7 +143,8 @@ struct TableDigest {
   friend bool operator==(const TableDigest&, const TableDigest&) = default;
 };
 
-/// Scalars of one row-Adam event. `RowAdamSchedule` computes them.
+/// Scalars of one row-Adam event, of a sparse table. `RowAdamSchedule` computes
+/// them.
 struct RowAdamScalars {
   double step_size = 0;  ///< lr * sqrt(1 - beta2^n), n counts applied events.
   double decay = 0;      ///< Factor of the cautious weight decay.
@@ -135,13 +157,37 @@ struct RowAdamScalars {
                          const RowAdamScalars&) = default;
 };
 
+/// Scalars of one AdamW event, of a dense table. `MakeAdamWScalars` computes
+/// the bias corrections.
+struct AdamWScalars {
+  double learning_rate = 0;
+  double weight_decay = 0;      ///< Decoupled: a row loses lr * wd of itself.
+  double beta1 = 0;             ///< In [0, 1).
+  double beta2 = 0;             ///< In [0, 1).
+  double eps = 0;               ///< At least 0.
+  double bias_correction1 = 1;  ///< 1 - beta1^n, n counts applied events.
+  double bias_correction2 = 1;  ///< 1 - beta2^n.
+  double gradient_scale = 1;  ///< Factor on every gradient: clipping, 1 / loss
+                              ///< scale.
+
+  friend bool operator==(const AdamWScalars&, const AdamWScalars&) = default;
+};
+
+/// The event advances and changes nothing else; it is not an applied event.
+struct SkipEvent {
+  friend bool operator==(const SkipEvent&, const SkipEvent&) = default;
+};
+
+/// What an event is to do: a skip, or the scalars of the table's kind.
+using EventUpdate = std::variant<SkipEvent, RowAdamScalars, AdamWScalars>;
+
 /// Statistics of an event's merged gradient (the sum over all trainers), the
 /// same bits for any number of shards.
 struct GradientStatistics {
   /// Of all elements of finite rows: the exact sum of the rows' fp32 sums of
   /// squares, rounded once, ties to even.
   double sum_of_squares = 0;
-  int64_t row_count = 0;             ///< Distinct rows with gradients.
+  int64_t row_count = 0;             ///< Rows with gradients; dense: all.
   int64_t non_finite_row_count = 0;  ///< Of these, in no sum.
 };
 

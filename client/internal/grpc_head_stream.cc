@@ -1,0 +1,287 @@
+#include "client/internal/grpc_head_stream.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "client/internal/grpc_convert.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "proto/wire/status.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::client::internal {
+namespace {
+
+constexpr int64_t kMessageBytes = int64_t{1} << 20;
+constexpr int64_t kMessageTokens = int64_t{1} << 16;
+
+using Request = v1::LinearCrossEntropyRequest;
+using Response = v1::LinearCrossEntropyResponse;
+
+absl::Status TimedOut() {
+  return absl::DeadlineExceededError("the deadline passed in a head call");
+}
+
+// Ends a phase by cancellation.
+class OnCancel {
+ public:
+  OnCancel(grpc::ClientContext& context, Cancellation* cancellation) {
+    if (cancellation == nullptr) return;
+    callback_.emplace(*cancellation, [&context] { context.TryCancel(); });
+  }
+
+ private:
+  std::optional<Cancellation::Callback> callback_;
+};
+
+// Blocks by a queue of its own, one operation at a time: so each phase has its
+// own deadline, which a context could not give.
+class GrpcHeadStream final : public HeadStream {
+ public:
+  explicit GrpcHeadStream(const HeadHeader& header) : header_(header) {}
+
+  ~GrpcHeadStream() override {
+    if (stream_ != nullptr && !finished_) {
+      context_.TryCancel();
+      Finish(absl::InfiniteFuture()).IgnoreError();
+    }
+    queue_.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+  absl::Status Open(v1::LmHeadService::Stub& stub, const CallContext& context);
+  absl::Status Statistics(const HeadTokens& tokens,
+                          const HeadStatisticsOut& out,
+                          const CallContext& context) override;
+  absl::Status Gradient(const HeadMerged& merged, HeadGradientSink sink,
+                        const CallContext& context) override;
+
+ private:
+  // Runs one operation to its end; returns whether it succeeded.
+  bool Run(absl::Time deadline, absl::FunctionRef<void(void*)> start);
+  bool Write(const Request& request, absl::Time deadline) {
+    return Run(deadline, [&](void* tag) { stream_->Write(request, tag); });
+  }
+  bool Read(Response& response, absl::Time deadline) {
+    return Run(deadline, [&](void* tag) { stream_->Read(&response, tag); });
+  }
+  bool WriteInputs(const HeadTokens& tokens, absl::Time deadline);
+  bool WriteMerged(const HeadMerged& merged, absl::Time deadline);
+
+  absl::Status Finish(absl::Time deadline);
+  absl::Status Broken(absl::Time deadline);
+  absl::Status End(absl::Time deadline);
+  absl::Status Malformed(absl::Status status);
+
+  const HeadHeader header_;  // Its table's name lasts as long as `Open`.
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<Request, Response>> stream_;
+  bool timed_out_ = false;
+  bool finished_ = false;
+};
+
+bool GrpcHeadStream::Run(absl::Time deadline,
+                         absl::FunctionRef<void(void*)> start) {
+  start(this);
+  void* tag = nullptr;
+  bool ok = false;
+  if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(deadline)) ==
+      grpc::CompletionQueue::TIMEOUT) {
+    timed_out_ = true;
+    context_.TryCancel();
+    queue_.Next(&tag, &ok);
+  }
+  return ok;
+}
+
+absl::Status GrpcHeadStream::Finish(absl::Time deadline) {
+  grpc::Status status;
+  Run(deadline, [&](void* tag) { stream_->Finish(&status, tag); });
+  finished_ = true;
+  if (timed_out_ && status.error_code() == grpc::StatusCode::CANCELLED) {
+    return TimedOut();
+  }
+  return wire::FromGrpc(status);
+}
+
+// The fault that ended the stream before its time.
+absl::Status GrpcHeadStream::Broken(absl::Time deadline) {
+  Response rest;
+  while (Read(rest, deadline)) {
+  }
+  ROWHOUSE_RETURN_IF_ERROR(Finish(deadline));
+  if (timed_out_) return TimedOut();
+  return absl::InternalError("a head call that ended before its last answer");
+}
+
+// The end after the last answer.
+absl::Status GrpcHeadStream::End(absl::Time deadline) {
+  Response rest;
+  if (Read(rest, deadline)) {
+    return Malformed(
+        absl::InternalError("a head call with more answers than tokens"));
+  }
+  return Finish(deadline);
+}
+
+absl::Status GrpcHeadStream::Malformed(absl::Status status) {
+  context_.TryCancel();
+  Finish(absl::InfiniteFuture()).IgnoreError();
+  return status;
+}
+
+absl::Status GrpcHeadStream::Open(v1::LmHeadService::Stub& stub,
+                                  const CallContext& context) {
+  const OnCancel on_cancel(context_, context.cancellation);
+  Request request;
+  v1::LinearCrossEntropyHeader& header = *request.mutable_header();
+  header.set_table(ResourceName(header_.table));
+  *header.mutable_trainer() = ToProto(header_.trainer);
+  header.set_event(header_.event);
+  header.set_part(header_.part);
+  header.set_token_count(header_.token_count);
+  header.set_hidden_dtype(ToProto(header_.hidden_dtype));
+  header.set_ignore_index(header_.ignore_index);
+  header.set_evaluation(header_.purpose == HeadPurpose::kEvaluation);
+  header.set_frozen_weights(header_.purpose == HeadPurpose::kFrozen);
+  stream_ = stub.PrepareAsyncLinearCrossEntropy(&context_, &queue_);
+  const bool opened =
+      Run(context.deadline, [&](void* tag) { stream_->StartCall(tag); }) &&
+      Write(request, context.deadline);
+  return opened ? absl::OkStatus() : Broken(context.deadline);
+}
+
+bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
+                                 absl::Time deadline) {
+  const int64_t row_bytes = header_.hidden_row_bytes();
+  const int64_t most =
+      std::clamp<int64_t>(kMessageBytes / row_bytes, 1, kMessageTokens);
+  Request request;
+  v1::LinearCrossEntropyInputs& inputs = *request.mutable_inputs();
+  for (int64_t first = 0; first < header_.token_count; first += most) {
+    const int64_t count = std::min(most, header_.token_count - first);
+    const auto targets = tokens.targets.subspan(first, count);
+    inputs.set_first_token(first);
+    inputs.mutable_targets()->Assign(targets.begin(), targets.end());
+    inputs.set_hidden(tokens.hidden.data() + first * row_bytes,
+                      count * row_bytes);
+    if (!Write(request, deadline)) return false;
+  }
+  return true;
+}
+
+bool GrpcHeadStream::WriteMerged(const HeadMerged& merged,
+                                 absl::Time deadline) {
+  Request request;
+  v1::LinearCrossEntropyStatistics& statistics =
+      *request.mutable_merged_statistics();
+  const auto assign = [](std::span<const float> values,
+                         google::protobuf::RepeatedField<float>* field) {
+    field->Assign(values.begin(), values.end());
+  };
+  for (int64_t first = 0; first < header_.token_count;
+       first += kMessageTokens) {
+    const int64_t count = std::min(kMessageTokens, header_.token_count - first);
+    statistics.set_first_token(first);
+    assign(merged.max_logits.subspan(first, count),
+           statistics.mutable_max_logits());
+    assign(merged.exp_sums.subspan(first, count),
+           statistics.mutable_exp_sums());
+    assign(merged.upstream.subspan(first, count),
+           statistics.mutable_upstream_gradients());
+    if (!Write(request, deadline)) return false;
+  }
+  return true;
+}
+
+// Copies an answer's statistics to their place; returns how many.
+absl::StatusOr<int64_t> Land(const v1::LinearCrossEntropyStatistics& answer,
+                             int64_t landed, const HeadStatisticsOut& out) {
+  const int64_t count = answer.max_logits_size();
+  const auto left = static_cast<int64_t>(out.max_logits.size()) - landed;
+  if (answer.first_token() != landed || count > left ||
+      answer.exp_sums_size() != count || answer.target_logits_size() != count) {
+    return absl::InternalError(absl::StrCat(
+        "statistics of ", count, " tokens from token ", answer.first_token(),
+        ", wanted up to ", left, " from token ", landed));
+  }
+  std::copy_n(answer.max_logits().begin(), count,
+              out.max_logits.begin() + landed);
+  std::copy_n(answer.exp_sums().begin(), count, out.exp_sums.begin() + landed);
+  std::copy_n(answer.target_logits().begin(), count,
+              out.target_logits.begin() + landed);
+  return count;
+}
+
+absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
+                                        const HeadStatisticsOut& out,
+                                        const CallContext& context) {
+  const OnCancel on_cancel(context_, context.cancellation);
+  const absl::Time deadline = context.deadline;
+  if (!WriteInputs(tokens, deadline)) return Broken(deadline);
+  Response answer;
+  int64_t landed = 0;
+  do {
+    if (!Read(answer, deadline)) return Broken(deadline);
+    if (!answer.has_statistics()) {
+      return Malformed(
+          absl::InternalError("another answer, wanted a slice's statistics"));
+    }
+    const absl::StatusOr<int64_t> count =
+        Land(answer.statistics(), landed, out);
+    if (!count.ok()) return Malformed(count.status());
+    landed += *count;
+  } while (landed < header_.token_count);
+  return header_.purpose == HeadPurpose::kEvaluation ? End(deadline)
+                                                     : absl::OkStatus();
+}
+
+absl::Status GrpcHeadStream::Gradient(const HeadMerged& merged,
+                                      HeadGradientSink sink,
+                                      const CallContext& context) {
+  const OnCancel on_cancel(context_, context.cancellation);
+  const absl::Time deadline = context.deadline;
+  if (!WriteMerged(merged, deadline)) return Broken(deadline);
+  // A server that has answered already takes no end of requests.
+  Run(deadline, [&](void* tag) { stream_->WritesDone(tag); });
+  Response answer;
+  int64_t landed = 0;
+  const int64_t row_bytes = header_.gradient_row_bytes();
+  do {
+    if (!Read(answer, deadline)) return Broken(deadline);
+    const std::string& rows = answer.gradients().hidden_gradient();
+    const auto size = static_cast<int64_t>(rows.size());
+    const int64_t count = size / row_bytes;
+    if (!answer.has_gradients() || size % row_bytes != 0 ||
+        answer.gradients().first_token() != landed ||
+        count > header_.token_count - landed) {
+      return Malformed(absl::InternalError(
+          absl::StrCat("a hidden gradient of ", size, " bytes, wanted rows of ",
+                       row_bytes, " bytes from token ", landed)));
+    }
+    const absl::Status taken = sink(landed, rows);
+    if (!taken.ok()) return Malformed(taken);
+    landed += count;
+  } while (landed < header_.token_count);
+  return End(deadline);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HeadStream>> OpenGrpcHeadStream(
+    v1::LmHeadService::Stub& stub, const HeadHeader& header,
+    const CallContext& context) {
+  auto stream = std::make_unique<GrpcHeadStream>(header);
+  ROWHOUSE_RETURN_IF_ERROR(stream->Open(stub, context));
+  return stream;
+}
+
+}  // namespace rowhouse::client::internal
