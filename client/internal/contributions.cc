@@ -50,32 +50,32 @@ bool Contributions::IsSealed(int64_t event) const {
          (found != contributions_.end() && found->second.sealed);
 }
 
-absl::StatusOr<int32_t> Contributions::BeginPart(int64_t event,
-                                                 std::optional<int32_t> part) {
+absl::StatusOr<PartNumber> Contributions::BeginPart(
+    int64_t event, std::optional<int32_t> part) {
   MutexLock lock(mutex_);
-  if (part.has_value()) return *part;
+  if (part.has_value()) return PartNumber{*part, next_ticket_++};
   if (IsSealed(event)) return Sealed(event, next_event_);
   Contribution& contribution = contributions_[event];
-  if (contribution.in_flight) {
+  if (contribution.in_flight != 0) {
     return wire::Error(
         absl::StatusCode::kFailedPrecondition, wire::reasons::kPartInFlight,
         absl::StrCat("part ", contribution.next_part, " of event ", event,
-                     " is being pushed, wanted a part number to "
-                     "push another at once"),
+                     " is under way, wanted a part number to begin "
+                     "another at once"),
         {{"event", std::to_string(event)}});
   }
-  contribution.in_flight = true;
-  return contribution.next_part;
+  contribution.in_flight = next_ticket_++;
+  return PartNumber{contribution.next_part, contribution.in_flight};
 }
 
-void Contributions::EndPart(int64_t event, std::optional<int32_t> part,
-                            int32_t number, bool landed) {
+void Contributions::EndPart(int64_t event, const PartNumber& number,
+                            bool landed) {
   MutexLock lock(mutex_);
   if (event < next_event_) return;
   Contribution& contribution = contributions_[event];
-  if (!part.has_value()) contribution.in_flight = false;
+  if (contribution.in_flight == number.ticket) contribution.in_flight = 0;
   if (landed) {
-    contribution.next_part = std::max(contribution.next_part, number + 1);
+    contribution.next_part = std::max(contribution.next_part, number.part + 1);
   }
 }
 

@@ -12,6 +12,12 @@
 
 namespace rowhouse::client::internal {
 
+/// The number of a part, and which of the parts that took it this is.
+struct PartNumber {
+  int32_t part = 0;
+  int64_t ticket = 0;
+};
+
 /// Numbers a trainer's parts, and knows which events it has sealed.
 ///
 /// Thread-safe.
@@ -22,16 +28,16 @@ class Contributions {
   /// The first event that is not sealed.
   int64_t next_event() const;
 
-  /// Takes number `part`, or the next one, for a push that begins. A number
-  /// that was left out is taken by one push at a time.
+  /// Takes number `part`, or the next one, for a push or a head call that
+  /// begins. A number that was left out is taken by one at a time.
   ///
   /// Errors:
   ///   kFailedPrecondition  CONTRIBUTION_SEALED; PART_IN_FLIGHT.
-  absl::StatusOr<int32_t> BeginPart(int64_t event, std::optional<int32_t> part);
+  absl::StatusOr<PartNumber> BeginPart(int64_t event,
+                                       std::optional<int32_t> part);
 
   /// Ends it. A number that was left out is free again if `!landed`.
-  void EndPart(int64_t event, std::optional<int32_t> part, int32_t number,
-               bool landed);
+  void EndPart(int64_t event, const PartNumber& number, bool landed);
 
   /// Parts to seal `event` with; again the same after it was sealed.
   ///
@@ -52,7 +58,7 @@ class Contributions {
  private:
   struct Contribution {
     int32_t next_part = 0;
-    bool in_flight = false;  // A part whose number was left out.
+    int64_t in_flight = 0;  // Ticket of a part whose number was left out, or 0.
     bool sealed = false;
     bool inherited = false;
   };
@@ -62,6 +68,7 @@ class Contributions {
 
   mutable Mutex mutex_;
   int64_t next_event_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<int64_t, Contribution> contributions_ ABSL_GUARDED_BY(mutex_);
 };
 

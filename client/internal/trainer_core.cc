@@ -1,6 +1,7 @@
 #include "client/internal/trainer_core.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,14 @@ absl::Status CheckRank(const TableInfo& table, int32_t rank) {
       absl::StrCat("rank ", rank, ", wanted one in [0, ", trainer_count, ")"),
       {{"rank", std::to_string(rank)},
        {"trainer_count", std::to_string(trainer_count)}});
+}
+
+absl::Status NothingToFlush(int32_t rank, int64_t event) {
+  return wire::Error(
+      absl::StatusCode::kFailedPrecondition, wire::reasons::kOutOfOrder,
+      absl::StrCat("an extra flush of rank ", rank, " at event ", event,
+                   ", wanted one for each backward"),
+      {{"rank", std::to_string(rank)}, {"event", std::to_string(event)}});
 }
 
 absl::Status NotRank0(int32_t rank) {
@@ -129,8 +138,9 @@ absl::StatusOr<PushResult> TrainerCore::Push(
   ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
   ROWHOUSE_RETURN_IF_ERROR(CheckSize(gradients.size(), rows.row_count,
                                      table().gradient_row_bytes()));
-  ROWHOUSE_ASSIGN_OR_RETURN(const int32_t part,
+  ROWHOUSE_ASSIGN_OR_RETURN(const PartNumber number,
                             contributions_.BeginPart(event, options.part));
+  const int32_t part = number.part;
   RoutedPush push{.trainer = session_.trainer,
                   .event = event,
                   .part = part,
@@ -147,7 +157,7 @@ absl::StatusOr<PushResult> TrainerCore::Push(
     absl::Status sealed = SealEverywhere(event, part + 1, context);
     if (!sealed.ok()) duplicate = std::move(sealed);
   }
-  contributions_.EndPart(event, options.part, part, duplicate.ok());
+  contributions_.EndPart(event, number, duplicate.ok());
   ROWHOUSE_RETURN_IF_ERROR(duplicate.status());
   if (options.seal) contributions_.SetSealed(event, part + 1);
   return PushResult{part, *duplicate};
@@ -179,6 +189,7 @@ absl::Status TrainerCore::Discard(int64_t event, const CallOptions& options) {
         return channel.Discard(table().name, session_.trainer, event, context);
       }));
   contributions_.Discard(event);
+  flushes_.Discard(event);
   return absl::OkStatus();
 }
 
@@ -206,6 +217,24 @@ absl::Status TrainerCore::WaitForEvent(int64_t event,
   if (absl::IsCancelled(status)) {
     ROWHOUSE_RETURN_IF_ERROR(CommitterStatus());
   }
+  return status;
+}
+
+absl::Status TrainerCore::FlushWeightGradient(const CallOptions& options) {
+  const std::optional<DelayedGradient> oldest = flushes_.Pop();
+  if (!oldest.has_value()) {
+    return NothingToFlush(session_.trainer.rank, next_event());
+  }
+  if (oldest->applied) return absl::OkStatus();
+  const CallContext context = Context(options.timeout);
+  const EventWait wait{
+      .folded =
+          FoldedParts{oldest->event, session_.trainer.rank, oldest->part + 1}};
+  absl::Status status =
+      router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
+        return channel.GetEventState(table().name, wait, context).status();
+      });
+  if (!status.ok()) flushes_.PutBack(*oldest);
   return status;
 }
 

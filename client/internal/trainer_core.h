@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "client/internal/committer.h"
 #include "client/internal/contributions.h"
+#include "client/internal/flush_queue.h"
 #include "client/internal/keep_alive.h"
 #include "client/internal/pull_gate.h"
 #include "client/internal/router.h"
@@ -41,6 +42,8 @@ class TrainerCore {
   TrainerSession session() const { return session_.trainer; }
   Cancellation& stop() { return stop_; }
   PullGate& gate() { return gate_; }
+  Contributions& contributions() { return contributions_; }
+  FlushQueue& flushes() { return flushes_; }
   int64_t next_event() const { return contributions_.next_event(); }
   int64_t next_commit() const;
 
@@ -58,14 +61,16 @@ class TrainerCore {
   absl::Status Discard(int64_t event, const CallOptions& options);
   absl::Status Commit(int64_t event, CommitDecision decision);
   absl::Status WaitForEvent(int64_t event, const CallOptions& options);
+  absl::Status FlushWeightGradient(const CallOptions& options);
+
+  CallContext Context(absl::Duration timeout) {
+    return cluster().Context(timeout, &stop_);
+  }
 
  private:
   absl::Status SealEverywhere(int64_t event, int32_t part_count,
                               const CallContext& context);
   absl::Status CheckRows(const PulledRows& rows) const;
-  CallContext Context(absl::Duration timeout) {
-    return cluster().Context(timeout, &stop_);
-  }
   absl::Status CommitterStatus() const {
     return committer_ == nullptr ? absl::OkStatus() : committer_->status();
   }
@@ -75,6 +80,7 @@ class TrainerCore {
   Cancellation stop_;
   PullGate gate_;
   Contributions contributions_;
+  FlushQueue flushes_;
   std::unique_ptr<Committer> committer_;  // Rank 0.
   std::unique_ptr<KeepAlive> keep_alive_;
 };

@@ -145,6 +145,8 @@ inline constexpr std::string_view kTableKind = "TABLE_KIND";
 inline constexpr std::string_view kServerDiffers = "SERVER_DIFFERS";
 /// INTERNAL: shards disagree on the history of a table.
 inline constexpr std::string_view kHistoryDiffers = "HISTORY_DIFFERS";
+/// INTERNAL: a head call that was made again has other statistics.
+inline constexpr std::string_view kStatisticsDiffer = "STATISTICS_DIFFER";
 /// DEADLINE_EXCEEDED: events went on while shards were read.
 inline constexpr std::string_view kEventsMovedOn = "EVENTS_MOVED_ON";
 /// FAILED_PRECONDITION: a contribution is sealed while a part is under way.

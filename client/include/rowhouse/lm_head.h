@@ -1,0 +1,212 @@
+#ifndef ROWHOUSE_LM_HEAD_H_
+#define ROWHOUSE_LM_HEAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "rowhouse/trainer.h"
+#include "rowhouse/types.h"
+
+namespace rowhouse::client {
+
+namespace internal {
+class HeadLossCore;
+class TrainerCore;
+}  // namespace internal
+
+/// Tokens of one head call, T of them; T = 0 is valid.
+struct HeadBatch {
+  std::span<const std::byte> hidden;  ///< [T, dim], row-major, `hidden_dtype`.
+  DType hidden_dtype = DType::kBf16;  ///< kBf16, kFp32 or kFp16.
+  /// [T]: row ids of the table, or the ignored index.
+  std::span<const int64_t> targets;
+};
+
+/// How the tokens' losses become one.
+enum class LossReduction : uint8_t {
+  kNone = 1,  ///< They do not: each token has an upstream gradient of its own.
+  kSum = 2,
+  kMean = 3,  ///< The sum divided by a token count.
+};
+
+struct HeadOptions {
+  /// Required, at least 1: the event that the weight gradient is for. The
+  /// weights are those of the event before, for which the call waits.
+  int64_t event = 0;
+  /// Number of the part within this trainer's contribution, as for a push:
+  /// left out, it is the next one, and no other part of the event may begin
+  /// before this call's `Backward`, or its end, is through.
+  std::optional<int32_t> part = std::nullopt;
+  /// Targets equal to it are left out of the loss and of all gradients.
+  int64_t ignore_index = -100;
+  LossReduction reduction = LossReduction::kMean;
+  /// kMean: what the sum is divided by, as the tokens of all trainers; left
+  /// out, this call's tokens that are not ignored. 0 is taken as 1.
+  std::optional<int64_t> mean_token_count = std::nullopt;
+  /// The weights get no gradient: the call is no part of the contribution.
+  bool frozen_weights = false;
+  absl::Duration timeout = absl::Seconds(60);
+};
+
+struct BackwardOptions {
+  /// The hidden states' type, which is taken when it is left out, or kFp32.
+  std::optional<DType> gradient_dtype = std::nullopt;
+  absl::Duration timeout = absl::Seconds(60);
+};
+
+struct EvaluateOptions {
+  /// Required, at least 1: the weights are those of the event before.
+  int64_t event = 0;
+  int64_t ignore_index = -100;
+  bool token_losses = false;  ///< Whether to return the loss of each token.
+  absl::Duration timeout = absl::Seconds(60);
+};
+
+struct HeadEvaluation {
+  double loss_sum = 0;              ///< As `HeadLoss::loss` with kSum.
+  int64_t valid_token_count = 0;    ///< Tokens that are not ignored.
+  std::vector<float> token_losses;  ///< [T] if asked for; 0 where ignored.
+};
+
+/// The loss of one call, between `LmHead::Forward` and its backward.
+///
+/// Destroying it without `Backward` closes the call on every shard; its weight
+/// gradient is none, and its part number is free again. May outlive its trainer
+/// and its head; `Backward` then ends kCancelled.
+///
+/// Thread-compatible.
+class HeadLoss {
+ public:
+  explicit HeadLoss(std::unique_ptr<internal::HeadLossCore> core);
+  ~HeadLoss();
+
+  /// The losses, added in fp64 in token order; with kMean that sum divided by
+  /// the token count, in fp64. 0 when all tokens are ignored. NaN with kNone.
+  double loss() const;
+
+  /// [T] fp32: `log(sum) - (target logit - max)` of the logits' statistics,
+  /// merged over all slices in fp32; 0 where ignored.
+  std::span<const float> token_losses() const;
+
+  int64_t valid_token_count() const;  ///< Tokens that are not ignored.
+  int32_t part() const;               ///< 0 with frozen weights.
+
+  /// Forms the gradient of `upstream * loss()`: fills `hidden_gradient`, [T,
+  /// dim], and leaves the weight gradient with the servers as a part of the
+  /// contribution. They fold it later, in the order of parts
+  /// (`LmHead::FlushWeightGradient`).
+  ///
+  /// `upstream` may hold a loss scale. Each token that is not ignored gets
+  /// fp32(upstream), with kMean fp32(upstream / token count), the division in
+  /// fp64; an ignored one exactly 0, and so zeros in its row. The slices'
+  /// shares are added in fp32 in slice order from +0 and narrowed once, to
+  /// nearest even.
+  ///
+  /// The hidden states are read again where a shard has lost the call. Once
+  /// only; but after a fault the same call again is safe and counts once.
+  ///
+  /// Errors:
+  ///   kInvalidArgument     BAD_SHAPE, BAD_DTYPE: of `hidden_gradient`;
+  ///                        BAD_COUNT: of `upstream`; NOT_FINITE; kNone.
+  ///   kFailedPrecondition  OUT_OF_ORDER: it has succeeded before. EVENT_PAST:
+  ///                        the event was applied meanwhile.
+  ///                        CONTRIBUTION_SEALED.
+  ///   kAlreadyExists       PART_DIFFERS: the part has other content.
+  ///                        `Trainer::Discard` the event before another call
+  ///                        takes the place of one that failed half-way.
+  ///   kResourceExhausted   TOKENS_FULL, PARTS_FULL.
+  ///   kInternal            a shard gave other statistics than before.
+  absl::Status Backward(double upstream, std::span<std::byte> hidden_gradient,
+                        const BackwardOptions& options = {});
+
+  /// The same with kNone: of the sum of `upstream[t] * token_losses()[t]`.
+  absl::Status Backward(std::span<const float> upstream,
+                        std::span<std::byte> hidden_gradient,
+                        const BackwardOptions& options = {});
+
+ private:
+  std::unique_ptr<internal::HeadLossCore> core_;
+};
+
+/// The language-model head of a dense table: linear cross entropy over its
+/// rows, the vocabulary, of which each shard holds a slice. The logits are
+/// `hidden x W^T`, plus the table's bias if it has one, and exist on the
+/// servers only, block by block.
+///
+///   auto loss = (*head)->Forward({hidden, DType::kBf16, targets},
+///                                {.event = event});
+///   (*loss)->Backward(1.0, hidden_gradient);
+///   ...                                   // Backward of the layers below.
+///   (*head)->FlushWeightGradient();       // If it is to be known folded.
+///   trainer->Seal(event);
+///
+/// Calls of several micro-batches add up, and so do pushes of embedding
+/// gradients to the same table: weights that embedding and head share.
+///
+/// A call that breaks on a shard is opened and computed there again, until its
+/// timeout; its part counts once.
+///
+/// Thread-safe.
+class LmHead {
+ public:
+  /// Errors:
+  ///   kFailedPrecondition  TABLE_KIND: the table is sparse, or has no head
+  ///                        (`max_head_token_count` is 0).
+  static absl::StatusOr<std::unique_ptr<LmHead>> Create(const Trainer& trainer);
+
+  explicit LmHead(std::shared_ptr<internal::TrainerCore> core);
+  ~LmHead();
+
+  /// Computes the loss of a batch on the weights as of `options.event - 1`, the
+  /// same event on every slice. Returns before anything is contributed.
+  ///
+  /// The batch's memory must stay, unchanged, as long as the loss. The shards
+  /// keep a call until then, within limits: few may be open at once.
+  ///
+  /// Errors:
+  ///   kInvalidArgument     BAD_SHAPE, BAD_COUNT, BAD_DTYPE, BAD_EVENT;
+  ///                        NOT_FINITE: a hidden state.
+  ///   kOutOfRange          ROW_OUT_OF_TABLE: names the first bad target.
+  ///   kFailedPrecondition  EVENT_AHEAD, EVENT_PAST, CONTRIBUTION_SEALED;
+  ///                        PART_IN_FLIGHT: name the part.
+  ///   kResourceExhausted   TOKENS_FULL; HEAD_CALLS_OPEN: too many are open.
+  ///   kDeadlineExceeded    the event before did not come in time.
+  absl::StatusOr<std::unique_ptr<HeadLoss>> Forward(const HeadBatch& batch,
+                                                    const HeadOptions& options);
+
+  /// Computes the losses alone; leaves nothing on the servers.
+  ///
+  /// Errors as `Forward`.
+  absl::StatusOr<HeadEvaluation> Evaluate(const HeadBatch& batch,
+                                          const EvaluateOptions& options);
+
+  /// Waits until the weight gradient of the oldest `Backward` that has not been
+  /// flushed is in the gradient buffer of every shard, which it enters after
+  /// the hidden gradient was answered. One call for each `Backward` of the
+  /// trainer but those with frozen weights, first in, first out.
+  ///
+  /// Optional: seals and commits wait for nothing of it, and an event that is
+  /// applied has all its gradients. Parts are folded in the order (part, rank):
+  /// it may wait for parts, or seals, of other ranks. After a fault the same
+  /// weight gradient is waited for again.
+  ///
+  /// Errors:
+  ///   kFailedPrecondition  OUT_OF_ORDER: no `Backward` is left to flush;
+  ///                        those that were discarded are none.
+  ///   kDeadlineExceeded    it was not folded in time.
+  absl::Status FlushWeightGradient(const CallOptions& options = {});
+
+ private:
+  std::shared_ptr<internal::TrainerCore> core_;
+};
+
+}  // namespace rowhouse::client
+
+#endif  // ROWHOUSE_LM_HEAD_H_

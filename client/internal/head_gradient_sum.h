@@ -1,0 +1,63 @@
+#ifndef ROWHOUSE_CLIENT_INTERNAL_HEAD_GRADIENT_SUM_H_
+#define ROWHOUSE_CLIENT_INTERNAL_HEAD_GRADIENT_SUM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/mutex.h"
+#include "rowhouse/types.h"
+
+namespace rowhouse::client::internal {
+
+/// The sum of the slices' hidden gradients, [token_count, dim] fp32, in slice
+/// order from +0. Slices add as their rows arrive, each token's rows after
+/// those of the slice before: nothing but the sum is kept.
+///
+/// Thread-safe, one thread a slice.
+class HeadGradientSum {
+ public:
+  HeadGradientSum(int32_t slice_count, int64_t token_count, int64_t dim)
+      : dim_(dim), sum_(token_count * dim), token_counts_(slice_count) {}
+
+  /// Adds a slice's rows, in token order; waits for the slice before. Rows that
+  /// a slice has added are passed over: a call that broke is made again, with
+  /// the same bits.
+  ///
+  /// REQUIRES: `rows` is whole rows that follow those before, or are among
+  /// them, and not beyond the last token.
+  ///
+  /// Errors:
+  ///   kCancelled  `Fail` was called.
+  absl::Status Add(int32_t slice, int64_t first_token, std::string_view rows);
+
+  /// Ends all waits: a slice is not going to add the rest.
+  void Fail();
+
+  /// Rounds the sum once to `dtype`, to nearest even.
+  ///
+  /// REQUIRES: every slice has added all; `out` is of that size.
+  void Narrow(DType dtype, std::span<std::byte> out) const;
+
+ private:
+  bool CanAdd(int32_t slice, int64_t end_token) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return slice == 0 || token_counts_[slice - 1] >= end_token;
+  }
+
+  const int64_t dim_;
+  // A slice's thread owns the rows from its own count to that of the slice
+  // before.
+  std::vector<float> sum_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int64_t> token_counts_ ABSL_GUARDED_BY(mutex_);  // By slice.
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rowhouse::client::internal
+
+#endif  // ROWHOUSE_CLIENT_INTERNAL_HEAD_GRADIENT_SUM_H_

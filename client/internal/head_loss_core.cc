@@ -1,0 +1,158 @@
+#include "client/internal/head_loss_core.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::client::internal {
+namespace {
+
+absl::Status BadCount(std::string_view what, int64_t found,
+                      std::string_view wanted) {
+  return wire::Error(absl::StatusCode::kInvalidArgument,
+                     wire::reasons::kBadCount,
+                     absl::StrCat(std::string(what), " ", found, ", wanted ",
+                                  std::string(wanted)),
+                     {{"found", std::to_string(found)}});
+}
+
+absl::Status CheckReduction(const HeadOptions& options, bool one_upstream) {
+  if ((options.reduction != LossReduction::kNone) == one_upstream) {
+    return absl::OkStatus();
+  }
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadCount,
+      one_upstream ? "one upstream gradient of a loss that is not reduced, "
+                     "wanted one a token"
+                   : "an upstream gradient a token of a loss that is reduced, "
+                     "wanted one");
+}
+
+absl::Status BackwardTwice(int64_t event, int32_t part) {
+  return wire::Error(
+      absl::StatusCode::kFailedPrecondition, wire::reasons::kOutOfOrder,
+      absl::StrCat("a second backward of part ", part, " of event ", event,
+                   ", wanted one of each loss"),
+      {{"event", std::to_string(event)}, {"part", std::to_string(part)}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
+    std::shared_ptr<TrainerCore> trainer, const HeadBatch& batch,
+    const HeadOptions& options) {
+  if (options.mean_token_count.value_or(0) < 0) {
+    return BadCount("mean_token_count", *options.mean_token_count,
+                    "a count of tokens");
+  }
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      HeadHeader header,
+      CheckedHeader(*trainer, batch, options.event, options.ignore_index));
+  PartNumber number;
+  if (options.frozen_weights) {
+    header.purpose = HeadPurpose::kFrozen;
+  } else {
+    ROWHOUSE_ASSIGN_OR_RETURN(number, trainer->contributions().BeginPart(
+                                          options.event, options.part));
+    header.part = number.part;
+  }
+  const CallContext context = trainer->Context(options.timeout);
+  std::unique_ptr<HeadLossCore> core(
+      new HeadLossCore(std::move(trainer), options, number, header,
+                       {batch.targets, batch.hidden}));
+  ROWHOUSE_RETURN_IF_ERROR(core->call_.ComputeLosses(context));
+  return core;
+}
+
+HeadLossCore::HeadLossCore(std::shared_ptr<TrainerCore> trainer,
+                           const HeadOptions& options, const PartNumber& number,
+                           const HeadHeader& header, const HeadTokens& tokens)
+    : trainer_(std::move(trainer)),
+      options_(options),
+      number_(number),
+      call_(trainer_->cluster(), trainer_->router().shard_count(), header,
+            tokens) {}
+
+HeadLossCore::~HeadLossCore() {
+  if (!is_part() || done_) return;
+  trainer_->contributions().EndPart(options_.event, number_, /*landed=*/false);
+}
+
+double HeadLossCore::divisor() const {
+  const int64_t count =
+      options_.mean_token_count.value_or(call_.valid_token_count());
+  return static_cast<double>(std::max<int64_t>(count, 1));
+}
+
+double HeadLossCore::loss() const {
+  switch (options_.reduction) {
+    case LossReduction::kNone:
+      return std::numeric_limits<double>::quiet_NaN();
+    case LossReduction::kSum:
+      return call_.loss_sum();
+    case LossReduction::kMean:
+      return call_.loss_sum() / divisor();
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+absl::Status HeadLossCore::Backward(double upstream,
+                                    std::span<std::byte> hidden_gradient,
+                                    const BackwardOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckReduction(options_, /*one_upstream=*/true));
+  const bool mean = options_.reduction == LossReduction::kMean;
+  const auto each = static_cast<float>(mean ? upstream / divisor() : upstream);
+  return Run(std::vector<float>(call_.header().token_count, each),
+             hidden_gradient, options);
+}
+
+absl::Status HeadLossCore::Backward(std::span<const float> upstream,
+                                    std::span<std::byte> hidden_gradient,
+                                    const BackwardOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckReduction(options_, /*one_upstream=*/false));
+  if (std::ssize(upstream) != call_.header().token_count) {
+    return BadCount("upstream gradients:", std::ssize(upstream),
+                    absl::StrCat("one for each of ", call_.header().token_count,
+                                 " tokens"));
+  }
+  return Run({upstream.begin(), upstream.end()}, hidden_gradient, options);
+}
+
+absl::Status HeadLossCore::Run(std::vector<float> upstream,
+                               std::span<std::byte> hidden_gradient,
+                               const BackwardOptions& options) {
+  const HeadHeader& header = call_.header();
+  if (done_) return BackwardTwice(options_.event, part());
+  const DType dtype = options.gradient_dtype.value_or(header.hidden_dtype);
+  if (dtype != header.hidden_dtype && dtype != DType::kFp32) {
+    return wire::Error(absl::StatusCode::kInvalidArgument,
+                       wire::reasons::kBadDtype,
+                       "a hidden gradient of another type, wanted that of the "
+                       "hidden states or fp32");
+  }
+  ROWHOUSE_RETURN_IF_ERROR(trainer_->CheckSize(
+      hidden_gradient.size(), header.token_count, header.dim * SizeOf(dtype)));
+  for (int64_t t = 0; t < header.token_count; ++t) {
+    if (!call_.is_valid(t)) upstream[t] = 0.0F;
+  }
+  HeadGradientSum sum(trainer_->router().shard_count(), header.token_count,
+                      header.dim);
+  ROWHOUSE_RETURN_IF_ERROR(
+      call_.SumGradients(upstream, sum, trainer_->Context(options.timeout)));
+  done_ = true;
+  if (is_part()) {
+    trainer_->contributions().EndPart(options_.event, number_,
+                                      /*landed=*/true);
+    trainer_->flushes().Push({options_.event, part()});
+  }
+  sum.Narrow(dtype, hidden_gradient);
+  return absl::OkStatus();
+}
+
+}  // namespace rowhouse::client::internal

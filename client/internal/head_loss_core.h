@@ -1,0 +1,75 @@
+#ifndef ROWHOUSE_CLIENT_INTERNAL_HEAD_LOSS_CORE_H_
+#define ROWHOUSE_CLIENT_INTERNAL_HEAD_LOSS_CORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/internal/head_call.h"
+#include "client/internal/trainer_core.h"
+#include "rowhouse/lm_head.h"
+
+namespace rowhouse::client::internal {
+
+/// What stands behind a `HeadLoss`: a call, and its part of the contribution.
+///
+/// Thread-compatible.
+class HeadLossCore {
+ public:
+  /// Takes a part number, unless the weights are frozen, and computes the
+  /// losses. Errors: those of `LmHead::Forward`.
+  ///
+  /// REQUIRES: the batch has been checked.
+  static absl::StatusOr<std::unique_ptr<HeadLossCore>> Forward(
+      std::shared_ptr<TrainerCore> trainer, const HeadBatch& batch,
+      const HeadOptions& options);
+
+  ~HeadLossCore();
+
+  double loss() const;
+  std::span<const float> token_losses() const { return call_.losses(); }
+  int64_t valid_token_count() const { return call_.valid_token_count(); }
+  int32_t part() const { return call_.header().part; }
+
+  absl::Status Backward(double upstream, std::span<std::byte> hidden_gradient,
+                        const BackwardOptions& options);
+  absl::Status Backward(std::span<const float> upstream,
+                        std::span<std::byte> hidden_gradient,
+                        const BackwardOptions& options);
+
+ private:
+  HeadLossCore(std::shared_ptr<TrainerCore> trainer, const HeadOptions& options,
+               const PartNumber& number, const HeadHeader& header,
+               const HeadTokens& tokens);
+
+  bool is_part() const {
+    return call_.header().purpose == HeadPurpose::kTraining;
+  }
+  double divisor() const;
+  absl::Status Run(std::vector<float> upstream,
+                   std::span<std::byte> hidden_gradient,
+                   const BackwardOptions& options);
+
+  const std::shared_ptr<TrainerCore> trainer_;
+  const HeadOptions options_;
+  const PartNumber number_;
+  HeadCall call_;
+  bool done_ = false;  // `Backward` has succeeded.
+};
+
+/// Opens a head call of the trainer; checks its batch.
+///
+/// Errors:
+///   kInvalidArgument  BAD_EVENT, BAD_SHAPE.
+///   kOutOfRange       ROW_OUT_OF_TABLE: names the first bad target.
+absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
+                                         const HeadBatch& batch, int64_t event,
+                                         int64_t ignore_index);
+
+}  // namespace rowhouse::client::internal
+
+#endif  // ROWHOUSE_CLIENT_INTERNAL_HEAD_LOSS_CORE_H_
