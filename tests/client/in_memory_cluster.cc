@@ -8,6 +8,7 @@
 #include "proto/wire/placement.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
+#include "tests/client/in_memory_convert.h"
 #include "tests/client/in_memory_shard_channel.h"
 
 namespace rowhouse::testing {
@@ -18,11 +19,6 @@ wire::Placement PlacementOf(const client::TableSpec& spec) {
     return wire::Placement::Even(spec.row_count, spec.shard_count);
   }
   return *wire::Placement::Explicit(spec.row_count, spec.shard_bounds);
-}
-
-kernels::DType ToKernel(client::DType dtype) {
-  return dtype == client::DType::kFp32 ? kernels::DType::kFp32
-                                       : kernels::DType::kBf16;
 }
 
 server::ShardSpec ToShardSpec(std::string_view table,
@@ -45,6 +41,11 @@ server::ShardSpec ToShardSpec(std::string_view table,
   shard.max_contribution_row_count = spec.max_contribution_row_count;
   shard.max_part_count = spec.max_part_count;
   if (spec.max_pull_bytes > 0) shard.max_pull_bytes = spec.max_pull_bytes;
+  if (spec.dense.has_value()) {
+    shard.dense = {ToKernel(spec.dense->main_grad_dtype),
+                   spec.dense->has_master, spec.dense->has_bias,
+                   spec.dense->max_head_token_count};
+  }
   return shard;
 }
 

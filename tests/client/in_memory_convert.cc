@@ -1,26 +1,63 @@
 #include "tests/client/in_memory_convert.h"
 
-#include <optional>
+#include <variant>
 
+#include "kernels/dense_table.h"
 #include "kernels/row_table.h"
 
 namespace rowhouse::testing {
 
+using client::AdamWScalars;
+using client::RowAdamScalars;
 using client::internal::EventCommit;
+using client::internal::EventWait;
 using client::internal::TrainerSession;
 
 server::TrainerSession ToServer(const TrainerSession& trainer) {
   return {trainer.rank, trainer.session};
 }
 
+kernels::DType ToKernel(client::DType dtype) {
+  switch (dtype) {
+    case client::DType::kBf16:
+      return kernels::DType::kBf16;
+    case client::DType::kFp32:
+      return kernels::DType::kFp32;
+    case client::DType::kFp16:
+      return kernels::DType::kFp16;
+  }
+  return kernels::DType::kBf16;
+}
+
 server::EventCommit ToServer(const EventCommit& commit) {
   server::EventCommit result;
   result.sessions = commit.sessions;
-  result.skip = !commit.scalars.has_value();
-  if (commit.scalars.has_value()) {
-    const client::RowAdamScalars& scalars = *commit.scalars;
-    result.scalars = {scalars.step_size, scalars.decay, scalars.beta2,
-                      scalars.eps, scalars.gradient_scale};
+  if (const auto* row_adam = std::get_if<RowAdamScalars>(&commit.update)) {
+    result.scalars = {row_adam->step_size, row_adam->decay, row_adam->beta2,
+                      row_adam->eps, row_adam->gradient_scale};
+  } else if (const auto* adamw = std::get_if<AdamWScalars>(&commit.update)) {
+    result.adamw = {adamw->learning_rate,
+                    adamw->weight_decay,
+                    adamw->beta1,
+                    adamw->beta2,
+                    adamw->eps,
+                    adamw->bias_correction1,
+                    adamw->bias_correction2,
+                    adamw->gradient_scale};
+  } else {
+    result.skip = true;
+  }
+  return result;
+}
+
+server::EventWait ToServer(const EventWait& wait) {
+  server::EventWait result;
+  result.sealed_event = wait.sealed_event;
+  result.applied_event = wait.applied_event;
+  if (wait.folded.has_value()) {
+    result.folded_event = wait.folded->event;
+    result.folded_rank = wait.folded->rank;
+    result.folded_part_count = wait.folded->part_count;
   }
   return result;
 }
@@ -28,12 +65,24 @@ server::EventCommit ToServer(const EventCommit& commit) {
 namespace {
 
 EventCommit FromServer(const server::EventCommit& commit) {
-  EventCommit result{commit.sessions, std::nullopt};
-  const kernels::RowAdamScalars& scalars = commit.scalars;
-  if (!commit.skip) {
-    result.scalars = {scalars.step_size, scalars.decay, scalars.beta2,
-                      scalars.eps, scalars.gradient_scale};
+  EventCommit result{commit.sessions, {}};
+  if (commit.skip) return result;
+  if (commit.adamw.has_value()) {
+    const kernels::AdamWScalars& adamw = *commit.adamw;
+    result.update = AdamWScalars{adamw.learning_rate,
+                                 adamw.weight_decay,
+                                 adamw.beta1,
+                                 adamw.beta2,
+                                 adamw.eps,
+                                 adamw.bias_correction1,
+                                 adamw.bias_correction2,
+                                 adamw.gradient_scale};
+    return result;
   }
+  const kernels::RowAdamScalars& scalars = commit.scalars;
+  result.update =
+      RowAdamScalars{scalars.step_size, scalars.decay, scalars.beta2,
+                     scalars.eps, scalars.gradient_scale};
   return result;
 }
 

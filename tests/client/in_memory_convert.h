@@ -2,14 +2,18 @@
 #define ROWHOUSE_TESTS_CLIENT_IN_MEMORY_CONVERT_H_
 
 #include "client/internal/shard_channel.h"
+#include "kernels/dtype.h"
+#include "rowhouse/types.h"
 #include "server/shard/shard.h"
 
 namespace rowhouse::testing {
 
 /// The client library's structs as the shard's, and back.
+kernels::DType ToKernel(client::DType dtype);
 server::TrainerSession ToServer(
     const client::internal::TrainerSession& trainer);
 server::EventCommit ToServer(const client::internal::EventCommit& commit);
+server::EventWait ToServer(const client::internal::EventWait& wait);
 client::internal::EventState FromServer(const server::EventState& state);
 
 }  // namespace rowhouse::testing

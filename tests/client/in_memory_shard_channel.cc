@@ -1,6 +1,7 @@
 #include "tests/client/in_memory_shard_channel.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "proto/wire/status_macros.h"
 #include "tests/client/in_memory_convert.h"
+#include "tests/client/in_memory_head_stream.h"
 #include "tests/client/running_call.h"
 #include "tests/server/shard/pending.h"
 
@@ -175,17 +177,14 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
   }
 
   absl::StatusOr<client::internal::EventState> GetEventState(
-      std::string_view table, std::optional<int64_t> wait_sealed_event,
-      std::optional<int64_t> wait_applied_event,
+      std::string_view table, const client::internal::EventWait& wait,
       const CallContext& context) override {
     ROWHOUSE_ASSIGN_OR_RETURN(
         const server::EventState state,
         Ask<server::EventState>(
             "GetEventState", table, context,
             [&](server::Shard& shard, auto call, auto done) {
-              shard.GetEventState({.sealed_event = wait_sealed_event,
-                                   .applied_event = wait_applied_event},
-                                  call, std::move(done));
+              shard.GetEventState(ToServer(wait), call, std::move(done));
             }));
     return FromServer(state);
   }
@@ -238,14 +237,29 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
     return Make<PushAnswer>("Push", [&] { return MakePush(call, context); });
   }
 
+  absl::StatusOr<std::unique_ptr<client::internal::HeadStream>> OpenHead(
+      const client::internal::HeadHeader& header,
+      const CallContext& context) override {
+    ROWHOUSE_ASSIGN_OR_RETURN(InMemoryCluster::Table* const found,
+                              cluster_.Find(server_, header.table));
+    return OpenInMemoryHeadStream(
+        *found->shard, header,
+        [this](std::string_view phase) { return FaultOf(phase); }, context);
+  }
+
  private:
+  Fault FaultOf(std::string_view method) const {
+    const Fault fault =
+        hook_ == nullptr ? Fault::kNone : hook_(server_, method);
+    return cluster_.IsDown(server_) ? Fault::kLoseRequest : fault;
+  }
+
   // Makes a call as the hook says.
   template <typename T>
   absl::StatusOr<T> Make(std::string_view method,
                          absl::FunctionRef<absl::StatusOr<T>()> call) {
-    const Fault fault =
-        hook_ == nullptr ? Fault::kNone : hook_(server_, method);
-    if (cluster_.IsDown(server_) || fault == Fault::kLoseRequest) {
+    const Fault fault = FaultOf(method);
+    if (fault == Fault::kLoseRequest) {
       return absl::UnavailableError("the request was lost");
     }
     absl::StatusOr<T> answer = call();

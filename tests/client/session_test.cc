@@ -153,7 +153,7 @@ TEST_F(SessionTest, ARank0ThatDiesBetweenTwoCommitsIsFinishedByItsSuccessor) {
                                 [&](internal::ShardChannel& channel) {
                                   return channel
                                       .GetEventState(
-                                          "t", std::nullopt, 1,
+                                          "t", {.applied_event = 1},
                                           core.Context(absl::Seconds(30)))
                                       .status();
                                 }),
