@@ -67,9 +67,9 @@ class HostHead {
   const reference::EagerDense& table() const { return table_; }
 
  private:
-  const std::vector<int64_t> bounds_;
-  const client::TableSpec spec_;
-  std::unique_ptr<kernels::Backend> backend_;
+  std::vector<int64_t> bounds_;
+  client::TableSpec spec_;
+  std::shared_ptr<kernels::Backend> backend_;  // Copies share it.
   reference::EagerDense table_;
   std::vector<float> history_ = {0};  // beta2 by event; none of event 0.
 };
