@@ -202,6 +202,10 @@ TEST_F(LmHeadGrpcTest, FaultsKeepTheirReasons) {
   EXPECT_THAT(
       Forward(batch, bad, {.event = 1}),
       StatusIs(absl::StatusCode::kInvalidArgument, "hidden state of token 1"));
+}
+
+TEST_F(LmHeadGrpcTest, AServerThatEndsACallBeforeItsInputsIsHeard) {
+  // 4 MB of hidden states, which nobody reads.
   const HostBatch large = RandomBatch(4001);
   EXPECT_EQ(wire::ReasonOf(
                 Forward(large, EncodeBytes(large.hidden_dtype, large.hidden),
