@@ -59,7 +59,7 @@ absl::Status HeadCall::SumGradients(std::span<const float> upstream,
       static_cast<int32_t>(slices_.size()), [&](int32_t slice) {
         const absl::Status status =
             slices_[slice]->AddGradient(merged, sum, context);
-        if (!status.ok()) sum.Fail();
+        if (!status.ok()) sum.Fail(slice);
         return status;
       });
 }

@@ -14,8 +14,12 @@ absl::Status HeadGradientSum::Add(int32_t slice, int64_t first_token,
   int64_t begin = first_token;
   {
     MutexLock lock(mutex_);
-    while (!failed_ && !CanAdd(slice, end)) changed_.Wait(mutex_);
-    if (failed_) return absl::CancelledError("another slice has failed");
+    while (slice <= first_failed_ && !CanAdd(slice, end)) {
+      changed_.Wait(mutex_);
+    }
+    if (slice > first_failed_) {
+      return absl::CancelledError("a slice before this one has failed");
+    }
     begin = std::max(begin, token_counts_[slice]);
   }
   if (begin >= end) return absl::OkStatus();
@@ -31,9 +35,9 @@ absl::Status HeadGradientSum::Add(int32_t slice, int64_t first_token,
   return absl::OkStatus();
 }
 
-void HeadGradientSum::Fail() {
+void HeadGradientSum::Fail(int32_t slice) {
   MutexLock lock(mutex_);
-  failed_ = true;
+  first_failed_ = std::min(first_failed_, slice);
   changed_.SignalAll();
 }
 

@@ -21,7 +21,10 @@ namespace rowhouse::client::internal {
 class HeadGradientSum {
  public:
   HeadGradientSum(int32_t slice_count, int64_t token_count, int64_t dim)
-      : dim_(dim), sum_(token_count * dim), token_counts_(slice_count) {}
+      : dim_(dim),
+        sum_(token_count * dim),
+        token_counts_(slice_count),
+        first_failed_(slice_count) {}
 
   /// Adds a slice's rows, in token order; waits for the slice before. Rows that
   /// a slice has added are passed over: a call that broke is made again, with
@@ -31,11 +34,12 @@ class HeadGradientSum {
   /// them, and not beyond the last token.
   ///
   /// Errors:
-  ///   kCancelled  `Fail` was called.
+  ///   kCancelled  a slice before it has failed.
   absl::Status Add(int32_t slice, int64_t first_token, std::string_view rows);
 
-  /// Ends all waits: a slice is not going to add the rest.
-  void Fail();
+  /// Ends the waits of the slices after `slice`, which is not going to add the
+  /// rest.
+  void Fail(int32_t slice);
 
   /// Rounds the sum once to `dtype`, to nearest even.
   ///
@@ -55,7 +59,7 @@ class HeadGradientSum {
   Mutex mutex_;
   CondVar changed_;
   std::vector<int64_t> token_counts_ ABSL_GUARDED_BY(mutex_);  // By slice.
-  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
+  int32_t first_failed_ ABSL_GUARDED_BY(mutex_);  // Slice; the count: none.
 };
 
 }  // namespace rowhouse::client::internal

@@ -149,9 +149,10 @@ inline constexpr std::string_view kHistoryDiffers = "HISTORY_DIFFERS";
 inline constexpr std::string_view kStatisticsDiffer = "STATISTICS_DIFFER";
 /// DEADLINE_EXCEEDED: events went on while shards were read.
 inline constexpr std::string_view kEventsMovedOn = "EVENTS_MOVED_ON";
-/// FAILED_PRECONDITION: a contribution is sealed while a part is under way.
+/// FAILED_PRECONDITION: a part of the event is under way whose number was left
+/// out.
 inline constexpr std::string_view kPartInFlight = "PART_IN_FLIGHT";
-/// FAILED_PRECONDITION: a step of a cycle came before the one it needs.
+/// FAILED_PRECONDITION: a step came before the one it needs, or once too often.
 inline constexpr std::string_view kOutOfOrder = "OUT_OF_ORDER";
 /// NOT_FOUND: a row was not pulled in this cycle.
 inline constexpr std::string_view kRowNotCached = "ROW_NOT_CACHED";

@@ -187,7 +187,9 @@ struct GradientStatistics {
   /// Of all elements of finite rows: the exact sum of the rows' fp32 sums of
   /// squares, rounded once, ties to even.
   double sum_of_squares = 0;
-  int64_t row_count = 0;             ///< Rows with gradients; dense: all.
+  /// Distinct rows with gradients; of a dense table all rows, and each bias as
+  /// a row of its own.
+  int64_t row_count = 0;
   int64_t non_finite_row_count = 0;  ///< Of these, in no sum.
 };
 
