@@ -32,6 +32,10 @@ absl::Status CheckTable(const TableInfo& table, const NgramOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cache_row_count ", options.cache_row_count, ", wanted 1 or more"));
   }
+  if (options.gradient_dtype == DType::kFp16) {
+    return absl::InvalidArgumentError(
+        "gradient_dtype kFp16, wanted kBf16 or kFp32");
+  }
   if (options.is_update == nullptr) {
     return absl::InvalidArgumentError("no is_update, wanted a function");
   }

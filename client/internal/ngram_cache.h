@@ -14,6 +14,7 @@
 
 namespace rowhouse::client::internal {
 
+/// Of rows and gradients: not kFp16.
 inline kernels::DType ToKernel(DType dtype) {
   return dtype == DType::kFp32 ? kernels::DType::kFp32 : kernels::DType::kBf16;
 }

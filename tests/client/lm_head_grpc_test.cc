@@ -128,6 +128,10 @@ TEST_F(LmHeadGrpcTest, ADenseTableComesBackAsItWasMade) {
   ASSERT_EQ(tables->size(), 1);
   EXPECT_EQ((*tables)[0].spec, Spec());
   EXPECT_EQ(cluster_->Digest("t")->digest, host_.Digest());
+  TableSpec half = Spec();
+  half.row_dtype = DType::kFp16;
+  EXPECT_EQ(wire::ReasonOf(cluster_->CreateTable("half", half).status()),
+            "BAD_SPEC");
 }
 
 TEST_F(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {

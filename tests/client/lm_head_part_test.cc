@@ -265,7 +265,7 @@ TEST_F(LmHeadPartTest, AnAppliedEventCountsAsFlushed) {
               Fails(absl::StatusCode::kFailedPrecondition, "OUT_OF_ORDER"));
 }
 
-TEST_F(LmHeadPartTest, ABackwardAfterItsEventIsRefused) {
+TEST_F(LmHeadPartTest, ABackwardAfterItsSealOrItsEventIsRefused) {
   MakeHead(Spec(), random_);
   const auto trainer = Join();
   const auto head = HeadOf(*trainer);
@@ -273,10 +273,18 @@ TEST_F(LmHeadPartTest, ABackwardAfterItsEventIsRefused) {
   const Call call(batch);
   const auto loss =
       head->Forward(call.get(), {.event = 1, .reduction = LossReduction::kSum});
+  const auto frozen = head->Forward(
+      call.get(),
+      {.event = 1, .reduction = LossReduction::kSum, .frozen_weights = true});
   ASSERT_THAT(loss, IsOk());
-  ASSERT_THAT(trainer->SealAndCommit(1, Scalars(1)), IsOk());
+  ASSERT_THAT(frozen, IsOk());
+  ASSERT_THAT(trainer->Seal(1), IsOk());
+  EXPECT_THAT(
+      BackwardOf(**loss, batch, 1.0),
+      Fails(absl::StatusCode::kFailedPrecondition, "CONTRIBUTION_SEALED"));
+  ASSERT_THAT(trainer->Commit(1, Scalars(1)), IsOk());
   ASSERT_THAT(trainer->WaitForEvent(1), IsOk());
-  EXPECT_THAT(BackwardOf(**loss, batch, 1.0),
+  EXPECT_THAT(BackwardOf(**frozen, batch, 1.0),
               Fails(absl::StatusCode::kFailedPrecondition, "EVENT_PAST"));
 }
 

@@ -247,5 +247,14 @@ TEST_F(NgramTest, ATableWithoutMetadataNeedsASignPool) {
               IsOk());
 }
 
+TEST_F(NgramTest, GradientsOfFp16AreRefused) {
+  MakeTable(NgramSpec());
+  const auto trainer = Join();
+  NgramOptions options;
+  options.gradient_dtype = DType::kFp16;
+  EXPECT_THAT(internal::MakeNgramEmbedding(*trainer, options, TestBackend()),
+              StatusIs(absl::StatusCode::kInvalidArgument, "kFp16"));
+}
+
 }  // namespace
 }  // namespace rowhouse::client

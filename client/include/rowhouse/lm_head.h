@@ -50,7 +50,9 @@ struct HeadOptions {
   /// kMean: what the sum is divided by, as the tokens of all trainers; left
   /// out, this call's tokens that are not ignored. 0 is taken as 1.
   std::optional<int64_t> mean_token_count = std::nullopt;
-  /// The weights get no gradient: the call is no part of the contribution.
+  /// The weights get no gradient: the call is no part of the contribution. Of a
+  /// trainer one such call, or one evaluation, may be open at a time; others
+  /// wait for its end.
   bool frozen_weights = false;
   absl::Duration timeout = absl::Seconds(60);
 };

@@ -31,7 +31,8 @@ struct NgramOptions {
   /// Rows of the cache, the most that a cycle or an evaluation may read:
   /// 2 * cycle steps * T always suffices. Costs that many rows of memory.
   int64_t cache_row_count = 524288;
-  /// Element type of `AccumulateGradient`; the table's row type if left out.
+  /// Element type of `AccumulateGradient`, kBf16 or kFp32; the table's row type
+  /// if left out.
   std::optional<DType> gradient_dtype = std::nullopt;
   /// Whether an event follows a step.
   std::function<bool(int64_t step)> is_update = [](int64_t step) {
