@@ -57,8 +57,7 @@ absl::Status HeadCall::SumGradients(std::span<const float> upstream,
   const HeadMerged merged = {max_logits_, exp_sums_, upstream};
   return cluster_.pool().FanOut(
       static_cast<int32_t>(slices_.size()), [&](int32_t slice) {
-        const absl::Status status =
-            slices_[slice]->AddGradient(merged, sum, context);
+        absl::Status status = slices_[slice]->AddGradient(merged, sum, context);
         if (!status.ok()) sum.Fail(slice);
         return status;
       });

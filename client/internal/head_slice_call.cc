@@ -70,7 +70,7 @@ absl::Status HeadSliceCall::AddGradient(const HeadMerged& merged,
   };
   return cluster_.CallServer(shard_, context, [&](ShardChannel& channel) {
     ROWHOUSE_RETURN_IF_ERROR(Open(channel, context));
-    const absl::Status status = stream_->Gradient(merged, add, context);
+    absl::Status status = stream_->Gradient(merged, add, context);
     stream_.reset();
     return status;
   });

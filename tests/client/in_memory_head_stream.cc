@@ -57,7 +57,7 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
   absl::Status Gradient(const HeadMerged& merged, HeadGradientSink sink,
                         const CallContext& context) override {
     int64_t arriving = header_.token_count / 2;  // Of an answer that is lost.
-    const absl::Status status = Make("HeadGradient", [&]() -> absl::Status {
+    absl::Status status = Make("HeadGradient", [&]() -> absl::Status {
       if (std::exchange(finished_, true)) {
         ROWHOUSE_RETURN_IF_ERROR(OpenOnce(context));
         ROWHOUSE_RETURN_IF_ERROR(ComputeStatistics(context));
@@ -137,7 +137,7 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
     const RunningCall call(context, shard_);
     Pending<absl::StatusOr<server::PartReceipt>> finished;
     shard_.FinishHead(*head_, call.get(), finished.Callback());
-    const absl::Status status = finished.Wait().status();
+    absl::Status status = finished.Wait().status();
     head_finished_ = status.ok();
     return status;
   }
