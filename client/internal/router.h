@@ -26,7 +26,8 @@ struct PulledRows {
   int64_t event = 0;
   int64_t row_count = 0;
   std::vector<RowSelection> selections;
-  /// By shard, in the order of its rows; empty without handles.
+  /// By shard, in the order of its rows; empty without handles, of the whole
+  /// or of a shard.
   std::vector<std::vector<int64_t>> handles;
 };
 

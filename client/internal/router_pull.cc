@@ -131,6 +131,11 @@ absl::Status Router::PullShard(const PullJob& job, int32_t shard,
     call.exact_event = answer.event;
     first += count;
   } while (first < size);
+  // Of so many rows a shard gives no handle: the ids go again.
+  if (std::find(result.handles.begin(), result.handles.end(), 0) !=
+      result.handles.end()) {
+    result.handles.clear();
+  }
   return absl::OkStatus();
 }
 
@@ -194,7 +199,7 @@ absl::Status Router::RepullShard(const PullJob& job, const PulledRows& rows,
   if (size == 0) return absl::OkStatus();
   absl::Status status = absl::OkStatus();
   int64_t first = 0;
-  if (!rows.handles.empty()) {
+  if (!rows.handles.empty() && !rows.handles[shard].empty()) {
     for (const int64_t handle : rows.handles[shard]) {
       const int64_t count = std::min(pull_row_count_, size - first);
       PullAnswer answer;

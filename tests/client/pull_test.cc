@@ -213,6 +213,23 @@ TEST_F(PullTest, RowsOfAnEventThatIsOverAreNotRepulled) {
               Fails(absl::StatusCode::kFailedPrecondition, "EVENT_PAST"));
 }
 
+TEST_F(PullTest, RowsTooManyForAHandleAreNamedByTheirIds) {
+  TableSpec spec = UniformSpec();
+  spec.max_contribution_row_count = 2;  // Handles name four rows.
+  MakeTable(spec);
+  const auto trainer = Join();
+  const std::vector<int64_t> row_ids = {0, 8, 1, 2, 3, 2, 1};
+  RowSet rows;
+  ASSERT_THAT(PullFloats(*trainer, row_ids, {}, &rows), IsOk());
+  EXPECT_EQ(rows.rows()->handles[0], std::vector<int64_t>());
+  std::vector<float> again(14);
+  ASSERT_THAT(trainer->Repull(rows, std::as_writable_bytes(std::span(again))),
+              IsOk());
+  EXPECT_EQ(again, Initial(row_ids));
+  EXPECT_THAT(trainer->Push(1, rows, std::as_bytes(std::span(again))),
+              Fails(absl::StatusCode::kResourceExhausted, "CONTRIBUTION_FULL"));
+}
+
 TEST_F(PullTest, RowsWithoutAHandleAreRepulledByTheirIds) {
   MakeTable(UniformSpec());
   const auto trainer = Join();
