@@ -1,8 +1,8 @@
 // Seals, commits, sessions, and the event itself.
 
 #include <cstdint>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
