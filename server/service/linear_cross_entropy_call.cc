@@ -57,9 +57,12 @@ absl::Status LinearCrossEntropyCall::OnMessage() {
       return Open();
     case Phase::kInputs:
       return LandInputs();
-    default:
-      return LandMerged();
+    case Phase::kMerged:
+    case Phase::kStatistics:  // Nothing is read in these two.
+    case Phase::kGradient:
+      break;
   }
+  return LandMerged();
 }
 
 // A caller that closes after the statistics wants no gradient.
