@@ -213,6 +213,7 @@ absl::Status LinearCrossEntropyCall::WriteNext() {
   }
   if (phase_ == Phase::kGradient ||
       header.purpose == HeadPurpose::kEvaluation) {
+    head_.reset();  // Its place is free before the caller hears of the end.
     End(absl::OkStatus());
     return absl::OkStatus();
   }
