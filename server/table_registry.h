@@ -87,8 +87,9 @@ class TableRegistry {
   ///
   /// Errors:
   ///   kInvalidArgument     BAD_NAME, BAD_SPEC, BAD_BOUNDS.
-  ///   kFailedPrecondition  NOT_PLACED: no shard of the table is on this
-  ///   server. kAlreadyExists       TABLE_DIFFERS. kResourceExhausted   MEMORY.
+  ///   kFailedPrecondition  NOT_PLACED: no shard of it is on this server.
+  ///   kAlreadyExists       TABLE_DIFFERS.
+  ///   kResourceExhausted   MEMORY.
   void Create(std::string name, const v1::TableSpec& spec,
               std::shared_ptr<Call> call, Done<CreatedTable> done);
 

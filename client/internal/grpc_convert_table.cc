@@ -2,7 +2,8 @@
 
 #include <cstring>
 #include <optional>
-#include <utility>
+#include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/grpc_convert.h"

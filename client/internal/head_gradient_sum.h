@@ -41,7 +41,8 @@ class HeadGradientSum {
   /// rest.
   void Fail(int32_t slice);
 
-  /// Rounds the sum once to `dtype`, to nearest even.
+  /// Rounds the sum once to `dtype`, to nearest even, into `out`: [token_count,
+  /// dim] of that type.
   ///
   /// REQUIRES: every slice has added all; `out` is of that size.
   void Narrow(DType dtype, std::span<std::byte> out) const;

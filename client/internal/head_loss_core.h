@@ -61,7 +61,7 @@ class HeadLossCore {
   bool done_ = false;  // `Backward` has succeeded.
 };
 
-/// Opens a head call of the trainer; checks its batch.
+/// The header of a trainer's head call, for training; checks its batch.
 ///
 /// Errors:
 ///   kInvalidArgument  BAD_EVENT, BAD_SHAPE.

@@ -29,13 +29,14 @@ class HeadSliceCall {
   /// Computes the slice's statistics.
   absl::Status ComputeStatistics(const CallContext& context);
 
-  /// The slice's statistics; after `ComputeStatistics`, if there are tokens.
+  /// The slice's statistics, its own memory; after `ComputeStatistics`, if
+  /// there are tokens.
   kernels::HeadStatistics statistics();
 
   /// Adds the slice's hidden gradient to `sum`. May be repeated.
   ///
   /// Errors:
-  ///   kInternal  a call that was made again has other statistics.
+  ///   kInternal  STATISTICS_DIFFER: a call that was made again has others.
   absl::Status AddGradient(const HeadMerged& merged, HeadGradientSum& sum,
                            const CallContext& context);
 

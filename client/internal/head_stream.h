@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -82,7 +81,7 @@ class HeadStream {
   virtual ~HeadStream() = default;
 
   /// Sends `tokens`; fills `out` with the slice's statistics. Ends an
-  /// evaluation.
+  /// evaluation. Errors are the server's.
   virtual absl::Status Statistics(const HeadTokens& tokens,
                                   const HeadStatisticsOut& out,
                                   const CallContext& context) = 0;

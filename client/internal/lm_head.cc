@@ -1,6 +1,8 @@
 #include "rowhouse/lm_head.h"
 
-#include <optional>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 

@@ -17,9 +17,9 @@ inline constexpr std::string_view kBadSpec = "BAD_SPEC";
 inline constexpr std::string_view kBadBounds = "BAD_BOUNDS";
 /// A message's payload is not whole rows, or is too large.
 inline constexpr std::string_view kBadShape = "BAD_SHAPE";
-/// An element type is not the table's.
+/// An element type is not the table's, or not one that the call takes.
 inline constexpr std::string_view kBadDtype = "BAD_DTYPE";
-/// A message's rows do not follow those before.
+/// A message's rows or tokens do not follow those before.
 inline constexpr std::string_view kBadOffset = "BAD_OFFSET";
 /// A count disagrees with what was sent, or is out of range.
 inline constexpr std::string_view kBadCount = "BAD_COUNT";
@@ -39,7 +39,8 @@ inline constexpr std::string_view kBadCommit = "BAD_COMMIT";
 inline constexpr std::string_view kBadScalar = "BAD_SCALAR";
 /// A page size or page token is not valid.
 inline constexpr std::string_view kBadPage = "BAD_PAGE";
-/// A gradient or imported weight is not finite, and the table rejects those.
+/// A gradient, imported weight, hidden state or merged statistic is not finite,
+/// and the table rejects those.
 inline constexpr std::string_view kNotFinite = "NOT_FINITE";
 /// A pull names more rows than one call may.
 inline constexpr std::string_view kPullTooLarge = "PULL_TOO_LARGE";
@@ -48,7 +49,7 @@ inline constexpr std::string_view kMalformed = "MALFORMED";
 
 // OUT_OF_RANGE.
 
-/// A row id is not in [0, row_count). Do not repeat the call.
+/// A row id or target is not in [0, row_count). Do not repeat the call.
 inline constexpr std::string_view kRowOutOfTable = "ROW_OUT_OF_TABLE";
 /// A row id is another shard's. Read the placement again.
 inline constexpr std::string_view kRowOfOtherShard = "ROW_OF_OTHER_SHARD";
@@ -90,6 +91,8 @@ inline constexpr std::string_view kNotRank0 = "NOT_RANK_0";
 inline constexpr std::string_view kNoSession = "NO_SESSION";
 /// The table has no shard on this server.
 inline constexpr std::string_view kNotPlaced = "NOT_PLACED";
+/// The table is of another kind than the call is for.
+inline constexpr std::string_view kTableKind = "TABLE_KIND";
 
 // ABORTED.
 
@@ -132,12 +135,6 @@ inline constexpr std::string_view kEventPending = "EVENT_PENDING";
 
 /// The server is ending. Repeat the call, with backoff.
 inline constexpr std::string_view kDraining = "DRAINING";
-
-// UNIMPLEMENTED.
-
-/// The table is of another kind than the call is for (FAILED_PRECONDITION), or
-/// this version does not serve its kind.
-inline constexpr std::string_view kTableKind = "TABLE_KIND";
 
 // From the client library, without a call.
 

@@ -1,7 +1,7 @@
 #include "server/service/event_service.h"
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"

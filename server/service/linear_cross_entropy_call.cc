@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -57,9 +57,12 @@ absl::Status LinearCrossEntropyCall::OnMessage() {
       return Open();
     case Phase::kInputs:
       return LandInputs();
-    default:
-      return LandMerged();
+    case Phase::kMerged:
+    case Phase::kStatistics:  // Nothing is read in these two.
+    case Phase::kGradient:
+      break;
   }
+  return LandMerged();
 }
 
 // A caller that closes after the statistics wants no gradient.
@@ -210,6 +213,7 @@ absl::Status LinearCrossEntropyCall::WriteNext() {
   }
   if (phase_ == Phase::kGradient ||
       header.purpose == HeadPurpose::kEvaluation) {
+    head_.reset();  // Its place is free before the caller hears of the end.
     End(absl::OkStatus());
     return absl::OkStatus();
   }

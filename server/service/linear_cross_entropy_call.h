@@ -47,7 +47,7 @@ class LinearCrossEntropyCall final
     kInputs,
     kStatistics,
     kMerged,
-    kGradient
+    kGradient,
   };
 
   /// Whether the call has ended, and who works on it; outlives the call for

@@ -1,7 +1,7 @@
 #include "server/shard/dense_store.h"
 
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"

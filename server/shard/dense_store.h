@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
+#include "kernels/buffer.h"
 #include "server/shard/fold_cursor.h"
 #include "server/shard/head_landing.h"
 #include "server/shard/shard.h"

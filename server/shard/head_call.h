@@ -57,36 +57,51 @@ class HeadCall {
 
   virtual const HeadHeader& header() const = 0;
 
-  /// Called, on the lane, when the call is revoked: its session was fenced, its
-  /// part superseded or its contribution discarded. Its memory is free then. Is
-  /// quick, and does not destroy the call.
+  /// Called, at most once, when the call is revoked: its session was fenced,
+  /// its part superseded, its contribution discarded or sealed without it, its
+  /// event applied, or its shard closed. Its memory is free then. On the lane,
+  /// or at once where that has happened. It is quick, calls nothing of the
+  /// call, and does not destroy it: destroying the call waits for it.
   virtual void set_on_revoked(
       absl::AnyInvocable<void(absl::Status)> on_revoked) = 0;
 
   /// Lands the next tokens: global row ids of the targets, and hidden states,
-  /// [tokens, dim] of the header's type.
+  /// [tokens, dim] of the header's type; both are read before it returns. After
+  /// a fault every later use ends with it.
   ///
   /// Errors:
   ///   kInvalidArgument  BAD_OFFSET, BAD_COUNT, BAD_SHAPE, NOT_FINITE.
   ///   kOutOfRange       ROW_OUT_OF_TABLE: names the first bad target.
+  ///   or what the call was revoked with.
   virtual absl::Status AppendInputs(int64_t first_token,
                                     std::span<const int64_t> targets,
                                     std::string_view hidden) = 0;
   virtual bool inputs_complete() const = 0;
 
-  /// Copies statistics of consecutive tokens. After `ComputeHeadStatistics`.
+  /// Copies statistics of consecutive tokens, from `first_token` on. After
+  /// `ComputeHeadStatistics`.
+  ///
+  /// REQUIRES: they are tokens of the call.
+  ///
+  /// Errors: what the call was revoked with.
   virtual absl::Status ReadStatistics(int64_t first_token,
                                       const HeadStatisticsOut& out) = 0;
 
-  /// Lands merged statistics of the next tokens.
+  /// Lands merged statistics of the next tokens, arrays of one size; they are
+  /// read before it returns. After a fault every later use ends with it.
   ///
   /// Errors:
   ///   kInvalidArgument  BAD_OFFSET, BAD_COUNT, BAD_SHAPE, NOT_FINITE.
+  ///   or what the call was revoked with.
   virtual absl::Status AppendMerged(const HeadMergedTokens& tokens) = 0;
   virtual bool merged_complete() const = 0;
 
-  /// Copies rows of the hidden gradient, [out.size() / dim, dim], from
+  /// Copies rows of the hidden gradient, [out.size() / dim, dim] fp32, from
   /// `first_token` on. After `FinishHead`.
+  ///
+  /// REQUIRES: they are tokens of the call.
+  ///
+  /// Errors: what the call was revoked with.
   virtual absl::Status ReadHiddenGradient(int64_t first_token,
                                           std::span<float> out) = 0;
 };

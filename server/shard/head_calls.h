@@ -28,7 +28,7 @@ class HeadCalls {
     std::optional<PartName> staging;  ///< The part it will stage, or has.
     bool staged = false;              ///< Its tokens count as the part's now.
     int64_t token_count = 0;
-    std::shared_ptr<HeadMemory> memory;
+    std::shared_ptr<HeadMemory> memory;  ///< Never null.
   };
 
   explicit HeadCalls(int32_t max_anonymous_count)
@@ -59,7 +59,7 @@ class HeadCalls {
   void Discard(int64_t event, int32_t trainer_rank);
 
   /// Revokes a rank's calls that will stage parts of an event: it was sealed
-  /// without them.
+  /// without them (`reason`).
   void Seal(int64_t event, int32_t trainer_rank, const absl::Status& reason);
 
   /// Revokes the calls that will stage parts of an event that is applied, or

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -12,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
+#include "kernels/buffer.h"
+#include "kernels/hash.h"
 #include "kernels/mutex.h"
 #include "server/shard/head_call.h"
 #include "server/shard/head_operands.h"
@@ -29,8 +32,9 @@ class HeadMemory {
  public:
   using OnRevoked = absl::AnyInvocable<void(absl::Status)>;
 
-  /// Frees the memory, and tells the call; later uses end with `reason`. The
-  /// call cannot end while it is being told.
+  /// Frees the memory, and tells the call; later uses end with `reason`, or
+  /// with an earlier fault of the call. The call cannot end while it is being
+  /// told.
   void Revoke(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Called at once when that has happened.
@@ -99,6 +103,7 @@ class HeadLanding final : public HeadCall {
   /// OK when all tokens of the phases so far have come and none was bad.
   absl::Status CheckInputs() const;
   absl::Status CheckMerged() const;
+  /// What the call holds: null once it has been revoked.
   std::shared_ptr<const HeadOperands> operands() const;
   kernels::HeadStatistics statistics() const;
   /// Room for the hidden gradient, made when it is first asked for.

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
 #include "kernels/buffer.h"
+#include "kernels/dtype.h"
 
 namespace rowhouse::server {
 

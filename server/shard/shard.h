@@ -294,8 +294,8 @@ class Shard {
   virtual void Commit(TrainerSession trainer, int64_t event, EventCommit commit,
                       std::shared_ptr<Call> call, Done<bool> done) = 0;
 
-  // Head calls, on dense tables. One phase at a time; `head` stays until
-  // `done`. The codes and reasons are those of `LmHeadService`.
+  // Head calls, on dense tables. One phase at a time; `head` is of this shard
+  // and stays until `done`. The codes and reasons are those of `LmHeadService`.
   virtual void OpenHead(HeadHeader header, std::shared_ptr<Call> call,
                         Done<std::unique_ptr<HeadCall>> done) = 0;
   /// Forms the statistics of the landed tokens on the weights as of the event

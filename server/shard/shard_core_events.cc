@@ -1,8 +1,8 @@
 // Seals, commits, sessions, and the event itself.
 
 #include <cstdint>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,6 +41,7 @@ absl::StatusOr<int32_t> ShardCore::Discard(const TrainerSession& trainer,
   landings_.Discard(event, trainer.trainer_rank);
   head_calls_.Discard(event, trainer.trainer_rank);
   if (event == events_.applied() + 1) DropFolds();
+  ROWHOUSE_RETURN_IF_ERROR(Usable());
   return part_count;
 }
 
@@ -116,6 +117,7 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
     head_calls_.Fence(trainer.trainer_rank);
     pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
+    ROWHOUSE_RETURN_IF_ERROR(Usable());
   }
   return events_.applied();
 }

@@ -17,9 +17,11 @@ namespace rowhouse::ngram_lm {
 /// Call it from the main thread.
 ///
 /// Errors:
-///   kNotFound     there is no such server program, output folder or text.
-///   kUnavailable  a server did not start; the output cannot be written.
-///   kAborted      a process ended before its time; names it.
+///   kNotFound     there is no such server program.
+///   kUnavailable  a server did not start; the output folder cannot be made or
+///                 written.
+///   kAborted      a process ended before its time, as a trainer does without
+///                 its text; names it.
 absl::Status Launch(const Options& options,
                     const std::vector<std::string>& arguments);
 

@@ -52,7 +52,6 @@ class LmTrainer {
   client::Trainer& ngrams() { return *ngrams_; }
 
   int64_t pulled_row_count() const { return pulled_row_count_; }
-  int64_t ngram_event() const { return ngram_event_; }
 
  private:
   LmTrainer(const Batches& batches, const Recipe& recipe, int64_t dim);

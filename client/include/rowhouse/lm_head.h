@@ -116,7 +116,8 @@ class HeadLoss {
   ///
   /// Errors:
   ///   kInvalidArgument     BAD_SHAPE, BAD_DTYPE: of `hidden_gradient`;
-  ///                        BAD_COUNT: of `upstream`; NOT_FINITE; kNone.
+  ///                        BAD_COUNT: the reduction takes the other form;
+  ///                        NOT_FINITE: `upstream`, or a merged statistic.
   ///   kFailedPrecondition  OUT_OF_ORDER: it has succeeded before. EVENT_PAST:
   ///                        the event was applied meanwhile.
   ///                        CONTRIBUTION_SEALED.
@@ -124,11 +125,16 @@ class HeadLoss {
   ///                        `Trainer::Discard` the event before another call
   ///                        takes the place of one that failed half-way.
   ///   kResourceExhausted   TOKENS_FULL, PARTS_FULL.
-  ///   kInternal            a shard gave other statistics than before.
+  ///   kAborted             FENCED.
+  ///   kInternal            STATISTICS_DIFFER: a call that was made again has
+  ///                        other statistics; did the hidden states change?
   absl::Status Backward(double upstream, std::span<std::byte> hidden_gradient,
                         const BackwardOptions& options = {});
 
-  /// The same with kNone: of the sum of `upstream[t] * token_losses()[t]`.
+  /// The same with kNone: of the sum of `upstream[t] * token_losses()[t]`;
+  /// `upstream` is [T], and counts as 0 where the target is ignored.
+  ///
+  /// Errors: as above; BAD_COUNT also where `upstream` is not [T].
   absl::Status Backward(std::span<const float> upstream,
                         std::span<std::byte> hidden_gradient,
                         const BackwardOptions& options = {});
@@ -178,7 +184,9 @@ class LmHead {
   ///   kOutOfRange          ROW_OUT_OF_TABLE: names the first bad target.
   ///   kFailedPrecondition  EVENT_AHEAD, EVENT_PAST, CONTRIBUTION_SEALED;
   ///                        PART_IN_FLIGHT: name the part.
-  ///   kResourceExhausted   TOKENS_FULL; HEAD_CALLS_OPEN: too many are open.
+  ///   kResourceExhausted   TOKENS_FULL, PARTS_FULL; HEAD_CALLS_OPEN: too many
+  ///                        are open.
+  ///   kAborted             FENCED.
   ///   kDeadlineExceeded    the event before did not come in time.
   absl::StatusOr<std::unique_ptr<HeadLoss>> Forward(const HeadBatch& batch,
                                                     const HeadOptions& options);

@@ -66,10 +66,10 @@ struct PushResult {
 /// One life of a trainer on one table: reads rows, contributes gradients to
 /// events, and, as rank 0, commits events.
 ///
-/// A contribution to event e is any number of pushes and one seal; e is applied
-/// when every rank has sealed and rank 0 committed. Contributions to e + 1 may
-/// begin before e is applied. A newer trainer of the same rank fences this one:
-/// its calls end kAborted (FENCED).
+/// A contribution to event e is any number of parts, pushes and head calls
+/// (`LmHead`), and one seal; e is applied when every rank has sealed and rank 0
+/// committed. Contributions to e + 1 may begin before e is applied. A newer
+/// trainer of the same rank fences this one: its calls end kAborted (FENCED).
 ///
 /// Calls are split over shards and message sizes, sent in parallel, and retried
 /// (kUnavailable, kResourceExhausted, a pending event) until their timeout;
@@ -156,8 +156,8 @@ class Trainer {
                                   std::span<const std::byte> gradients,
                                   const PushOptions& options = {});
 
-  /// Declares the contribution to `event` complete, with as many parts as were
-  /// pushed; none is valid. Rank 0 must also `Commit`.
+  /// Declares the contribution to `event` complete, with the parts that were
+  /// pushed or came of head calls; none is valid. Rank 0 must also `Commit`.
   ///
   /// Errors:
   ///   kFailedPrecondition  PARTS_MISSING, CONTRIBUTION_SEALED, ...

@@ -174,9 +174,7 @@ absl::StatusOr<HeadAnswer> DenseShards::RunHead(int64_t event,
     PendingCall<server::PartReceipt> finished;
     blocking_[s].shard().FinishHead(call, BlockingShard::NewCall(),
                                     finished.Callback());
-    ROWHOUSE_ASSIGN_OR_RETURN(const server::PartReceipt receipt,
-                              finished.Wait());
-    answer.duplicate = receipt.duplicate;
+    ROWHOUSE_RETURN_IF_ERROR(finished.Wait().status());
     ROWHOUSE_RETURN_IF_ERROR(call.ReadHiddenGradient(0, gradient));
     for (size_t i = 0; i < gradient.size(); ++i) {
       answer.hidden_gradient[i] += gradient[i];
@@ -198,12 +196,6 @@ absl::Status DenseShards::Commit(int64_t event,
                                  const kernels::AdamWScalars& scalars) {
   server::EventCommit commit;
   commit.adamw = scalars;
-  return CommitAll(event, std::move(commit));
-}
-
-absl::Status DenseShards::Skip(int64_t event) {
-  server::EventCommit commit;
-  commit.skip = true;
   return CommitAll(event, std::move(commit));
 }
 

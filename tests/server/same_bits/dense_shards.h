@@ -33,7 +33,6 @@ struct HeadAnswer {
   std::vector<float> exp_sums;
   std::vector<float> target_logits;
   std::vector<float> hidden_gradient;  ///< fp32, slices summed in order.
-  bool duplicate = false;
 };
 
 /// The shards of one dense table in one process, with a session of every rank.
@@ -58,7 +57,6 @@ class DenseShards {
                                      int64_t rows_per_message = 1 << 20);
   absl::Status Seal(int64_t event, int32_t rank, int32_t part_count);
   absl::Status Commit(int64_t event, const kernels::AdamWScalars& scalars);
-  absl::Status Skip(int64_t event);
   absl::StatusOr<uint64_t> RowSum(int64_t event);
   /// All weights, by row id, as bytes.
   absl::StatusOr<std::string> Rows();

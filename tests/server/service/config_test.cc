@@ -68,6 +68,9 @@ TEST(ToOptionsTest, FillsInDefaults) {
   EXPECT_EQ(options->limits.lane_capacity, 4096);
   EXPECT_EQ(options->limits.max_parked_read_count, 1024);
   EXPECT_EQ(options->limits.max_anonymous_pull_count, 8);
+  EXPECT_EQ(options->limits.max_anonymous_head_call_count, 2);
+  EXPECT_EQ(options->limits.head_blocks.token_count, 1024);
+  EXPECT_EQ(options->limits.head_blocks.row_count, 2048);
   EXPECT_EQ(options->drain_delay, absl::ZeroDuration());
   EXPECT_EQ(options->drain_timeout, absl::Seconds(30));
 }
@@ -103,6 +106,10 @@ TEST(ToOptionsTest, NamesTheFieldThatIsWrong) {
       {"lane_capacity: -1", "lane_capacity is -1"},
       {"max_parked_read_count: -1", "max_parked_read_count is -1"},
       {"max_anonymous_pull_count: -1", "max_anonymous_pull_count is -1"},
+      {"max_anonymous_head_call_count: -1",
+       "max_anonymous_head_call_count is -1"},
+      {"head_token_block: -1", "head_token_block is -1"},
+      {"head_row_block: -1", "head_row_block is -1"},
       {"max_wait_duration {}", "max_wait_duration is 0"},
       {"lease_duration { seconds: -1 }", "lease_duration is -1s"},
       {"drain_delay_duration { seconds: 86401 }",
