@@ -66,6 +66,11 @@ absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
   std::unique_ptr<HeadLossCore> core(
       new HeadLossCore(std::move(trainer), options, number, header,
                        {batch.targets, batch.hidden}));
+  if (options.frozen_weights) {
+    ROWHOUSE_RETURN_IF_ERROR(core->trainer_->frozen_gate().Enter(
+        /*shard=*/0, core->trainer_->cluster().clock(), context));
+    core->in_frozen_gate_ = true;
+  }
   ROWHOUSE_RETURN_IF_ERROR(core->call_.ComputeLosses(context));
   return core;
 }
@@ -80,8 +85,15 @@ HeadLossCore::HeadLossCore(std::shared_ptr<TrainerCore> trainer,
             tokens) {}
 
 HeadLossCore::~HeadLossCore() {
+  LeaveFrozenGate();
   if (!is_part() || done_) return;
   trainer_->contributions().EndPart(options_.event, number_, /*landed=*/false);
+}
+
+void HeadLossCore::LeaveFrozenGate() {
+  if (std::exchange(in_frozen_gate_, false)) {
+    trainer_->frozen_gate().Leave(/*shard=*/0);
+  }
 }
 
 double HeadLossCore::divisor() const {
@@ -146,6 +158,7 @@ absl::Status HeadLossCore::Run(std::vector<float> upstream,
   ROWHOUSE_RETURN_IF_ERROR(
       call_.SumGradients(upstream, sum, trainer_->Context(options.timeout)));
   done_ = true;
+  LeaveFrozenGate();
   if (is_part()) {
     trainer_->contributions().EndPart(options_.event, number_,
                                       /*landed=*/true);

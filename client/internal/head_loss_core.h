@@ -49,6 +49,7 @@ class HeadLossCore {
   bool is_part() const {
     return call_.header().purpose == HeadPurpose::kTraining;
   }
+  void LeaveFrozenGate();
   double divisor() const;
   absl::Status Run(std::vector<float> upstream,
                    std::span<std::byte> hidden_gradient,
@@ -59,6 +60,7 @@ class HeadLossCore {
   const PartNumber number_;
   HeadCall call_;
   bool done_ = false;  // `Backward` has succeeded.
+  bool in_frozen_gate_ = false;
 };
 
 /// The header of a trainer's head call, for training; checks its batch.

@@ -1,5 +1,7 @@
 #include "client/internal/pull_gate.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace rowhouse::client::internal {
 
 absl::Status PullGate::Enter(int32_t shard, Clock& clock,
@@ -13,12 +15,13 @@ absl::Status PullGate::Enter(int32_t shard, Clock& clock,
         changed_.SignalAll();
       });
   MutexLock lock(mutex_);
-  while (open_[shard] >= kPlaces) {
+  while (open_[shard] >= places_) {
     if (cancelled) return absl::CancelledError("cancelled");
     if (clock.Now() >= context.deadline) {
       return absl::DeadlineExceededError(
-          "two pulls of this trainer are under way, wanted a place for a "
-          "third");
+          absl::StrCat(places_, " ", what_,
+                       " of this trainer under way, wanted a place for "
+                       "another"));
     }
     clock.WaitUntil(changed_, mutex_, context.deadline);
   }

@@ -11,12 +11,15 @@
 
 namespace rowhouse::client::internal {
 
-/// Keeps a session to two open pulls on each shard, as many as a server stages.
+/// Keeps a session to so many open calls of a kind on each shard as a server
+/// has places for.
 ///
 /// Thread-safe.
 class PullGate {
  public:
-  explicit PullGate(int32_t shard_count) : open_(shard_count) {}
+  /// `what`: for messages, and stays valid.
+  PullGate(int32_t shard_count, int32_t places, const char* what)
+      : places_(places), what_(what), open_(shard_count) {}
 
   /// Waits for a place.
   ///
@@ -26,8 +29,8 @@ class PullGate {
   void Leave(int32_t shard);
 
  private:
-  static constexpr int32_t kPlaces = 2;
-
+  const int32_t places_;
+  const char* const what_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<int32_t> open_ ABSL_GUARDED_BY(mutex_);

@@ -69,7 +69,8 @@ TrainerCore::TrainerCore(std::unique_ptr<Router> router,
                          const Inheritance& inheritance)
     : router_(std::move(router)),
       session_(session),
-      gate_(router_->shard_count()),
+      gate_(router_->shard_count(), /*places=*/2, "pulls"),
+      frozen_gate_(/*shard_count=*/1, /*places=*/1, "frozen head calls"),
       contributions_(inheritance) {
   if (session.trainer.rank == 0) {
     committer_ = std::make_unique<Committer>(*router_, session.trainer,

@@ -42,6 +42,9 @@ class TrainerCore {
   TrainerSession session() const { return session_.trainer; }
   Cancellation& stop() { return stop_; }
   PullGate& gate() { return gate_; }
+  /// Of head calls with frozen weights: one goes through its phases at a time,
+  /// on all shards, so that no two hold places that the other waits for.
+  PullGate& frozen_gate() { return frozen_gate_; }
   Contributions& contributions() { return contributions_; }
   FlushQueue& flushes() { return flushes_; }
   int64_t next_event() const { return contributions_.next_event(); }
@@ -79,6 +82,7 @@ class TrainerCore {
   const OpenedSession session_;
   Cancellation stop_;
   PullGate gate_;
+  PullGate frozen_gate_;
   Contributions contributions_;
   FlushQueue flushes_;
   std::unique_ptr<Committer> committer_;  // Rank 0.

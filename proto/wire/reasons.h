@@ -85,6 +85,8 @@ inline constexpr std::string_view kContributionSealed = "CONTRIBUTION_SEALED";
 inline constexpr std::string_view kNotSealed = "NOT_SEALED";
 /// A commit names other sessions than those that sealed.
 inline constexpr std::string_view kSessionsDiffer = "SESSIONS_DIFFER";
+/// Rows are imported before the table's first head call.
+inline constexpr std::string_view kImportLate = "IMPORT_LATE";
 /// Only rank 0 commits.
 inline constexpr std::string_view kNotRank0 = "NOT_RANK_0";
 /// The session was never opened on this shard.

@@ -207,6 +207,7 @@ absl::Status LinearCrossEntropyCall::WriteNext() {
   if (written_count_ < header.token_count || message_count_ == 0) {
     ROWHOUSE_RETURN_IF_ERROR(phase_ == Phase::kStatistics ? FillStatistics()
                                                           : FillGradient());
+    response_.set_event(header.event - 1);
     ++message_count_;
     Write();
     return absl::OkStatus();

@@ -142,6 +142,15 @@ std::vector<kernels::GradientPart> Events::PartsOf(int64_t event) const {
   return parts;
 }
 
+bool Events::HasHeadParts() const {
+  for (const auto& [event, contributions] : open_) {
+    for (const auto& [rank, contribution] : contributions) {
+      if (contribution.token_count > 0) return true;
+    }
+  }
+  return false;
+}
+
 int64_t Events::EntryCount(int64_t event) const {
   int64_t count = 0;
   const auto contributions = open_.find(event);

@@ -110,6 +110,9 @@ class Events {
   /// Parts of an open event in canonical order: by rank, then number.
   std::vector<kernels::GradientPart> PartsOf(int64_t event) const;
 
+  /// Whether an open event has a part of a head call with tokens.
+  bool HasHeadParts() const;
+
   /// Rows and head tokens of an open event.
   int64_t EntryCount(int64_t event) const;
 

@@ -1,6 +1,5 @@
 #include "server/shard/head_calls.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -33,15 +32,24 @@ bool IsOf(const HeadCalls::Place& place, int64_t event, int32_t trainer_rank) {
 
 }  // namespace
 
-absl::Status HeadCalls::CheckRoom(
-    const std::optional<TrainerSession>& trainer) const {
-  const auto open =
-      std::count_if(places_.begin(), places_.end(), [&](const auto& place) {
-        return !place.second.staging.has_value() &&
-               place.second.trainer == trainer;
-      });
-  const int64_t most = trainer.has_value() ? 1 : max_anonymous_count_;
+absl::Status HeadCalls::MakeRoom(const std::optional<TrainerSession>& trainer,
+                                 int64_t applied) {
+  const int64_t most =
+      trainer.has_value() ? kMostPerSession : max_anonymous_count_;
+  int64_t open = 0;
+  auto over = places_.end();
+  for (auto it = places_.begin(); it != places_.end(); ++it) {
+    const Place& place = it->second;
+    if (place.staging.has_value() || place.trainer != trainer) continue;
+    ++open;
+    if (over == places_.end() && place.event <= applied) over = it;
+  }
   if (open < most) return absl::OkStatus();
+  if (over != places_.end()) {
+    over->second.memory->Revoke(SupersededError());
+    places_.erase(over);
+    return absl::OkStatus();
+  }
   return wire::Error(
       absl::StatusCode::kResourceExhausted, wire::reasons::kHeadCallsOpen,
       absl::StrCat(open, " head calls that stage no part are open; ",
@@ -51,13 +59,19 @@ absl::Status HeadCalls::CheckRoom(
       {{"limit", "head calls"}, {"value", absl::StrCat(most)}}, kRetryDelay);
 }
 
+void HeadCalls::Supersede(const PartName& name) {
+  RevokeIf([&](const Place& place) { return place.staging == name; },
+           SupersededError());
+}
+
 int64_t HeadCalls::Add(Place place) {
-  if (place.staging.has_value()) {
-    RevokeIf([&](const Place& other) { return other.staging == place.staging; },
-             SupersededError());
-  }
   places_[++last_] = std::move(place);
   return last_;
+}
+
+void HeadCalls::SetComputed(int64_t number) {
+  const auto found = places_.find(number);
+  if (found != places_.end()) found->second.computed = true;
 }
 
 void HeadCalls::SetStaged(int64_t number) {
@@ -94,7 +108,7 @@ void HeadCalls::Seal(int64_t event, int32_t trainer_rank,
 void HeadCalls::Apply(int64_t event) {
   RevokeIf(
       [&](const Place& place) {
-        return place.staging.has_value() && place.staging->event <= event;
+        return place.event <= event && !(place.evaluation && place.computed);
       },
       EventPastError("the head call is for event", event, event));
 }

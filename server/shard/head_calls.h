@@ -18,15 +18,19 @@ namespace rowhouse::server {
 ///
 /// Those that will stage a part are counted by their tokens against their
 /// rank's quota. Of the others (evaluations, frozen weights, repeats of parts)
-/// each session may have one open, and a few may be without a session.
+/// each session may have two open, and a few may be without a session; one
+/// whose event is applied makes room.
 ///
 /// Thread-compatible.
 class HeadCalls {
  public:
   struct Place {
     std::optional<TrainerSession> trainer;
+    int64_t event = 0;
+    bool evaluation = false;
     std::optional<PartName> staging;  ///< The part it will stage, or has.
     bool staged = false;              ///< Its tokens count as the part's now.
+    bool computed = false;            ///< Its statistics are there.
     int64_t token_count = 0;
     std::shared_ptr<HeadMemory> memory;  ///< Never null.
   };
@@ -34,14 +38,28 @@ class HeadCalls {
   explicit HeadCalls(int32_t max_anonymous_count)
       : max_anonymous_count_(max_anonymous_count) {}
 
-  /// Errors:
-  ///   kResourceExhausted  HEAD_CALLS_OPEN, with a retry delay: for a call that
-  ///                       stages nothing.
-  absl::Status CheckRoom(const std::optional<TrainerSession>& trainer) const;
+  /// Calls that stage no part, of one session.
+  static constexpr int kMostPerSession = 2;
 
-  /// Takes a place, in that of an earlier call for the same part, which is
-  /// revoked; returns the place's number.
+  bool empty() const { return places_.empty(); }
+
+  /// Makes room for a call that stages nothing: where there is none, the oldest
+  /// such call of the same session whose event is applied is revoked
+  /// (SUPERSEDED).
+  ///
+  /// Errors:
+  ///   kResourceExhausted  HEAD_CALLS_OPEN, with a retry delay.
+  absl::Status MakeRoom(const std::optional<TrainerSession>& trainer,
+                        int64_t applied);
+
+  /// Revokes the call that will stage this part, if any (SUPERSEDED).
+  void Supersede(const PartName& name);
+
+  /// Takes a place and returns its number.
   int64_t Add(Place place);
+
+  /// The statistics of the call at this place are there.
+  void SetComputed(int64_t number);
 
   /// The call at this place has staged its part.
   void SetStaged(int64_t number);
@@ -62,8 +80,8 @@ class HeadCalls {
   /// without them (`reason`).
   void Seal(int64_t event, int32_t trainer_rank, const absl::Status& reason);
 
-  /// Revokes the calls that will stage parts of an event that is applied, or
-  /// have (EVENT_PAST).
+  /// Revokes the calls of events up to the one that is applied (EVENT_PAST),
+  /// but for evaluations whose statistics are there.
   void Apply(int64_t event);
 
   /// Revokes a rank's calls: a newer session was opened (FENCED).

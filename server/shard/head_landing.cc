@@ -123,6 +123,11 @@ PartContent HeadLanding::content() const {
   PartContent content;
   content.row_count = header_.token_count;
   content.ids = ids_;
+  // After the targets and three merged values of each token.
+  *content.ids += kernels::IdContent(
+      4 * header_.token_count, static_cast<int64_t>(header_.hidden_dtype));
+  *content.ids +=
+      kernels::IdContent(4 * header_.token_count + 1, header_.ignore_index);
   content.rows = rows_;
   return content;
 }

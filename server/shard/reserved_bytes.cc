@@ -6,6 +6,7 @@
 #include "kernels/dtype.h"
 #include "server/shard/dense_store.h"
 #include "server/shard/events.h"
+#include "server/shard/head_calls.h"
 #include "server/shard/pulls.h"
 #include "server/shard/shard.h"
 
@@ -30,7 +31,7 @@ struct Bytes {
 };
 
 // Of every trainer the tokens of two events, with one event's hidden gradients
-// and statistics on their way, and a call that stages nothing.
+// and statistics on their way, and the calls that stage nothing.
 Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
   constexpr Bytes kTokenBytes{32};  // A target, six statistics.
   if (!spec.dense.has_value()) return {0};
@@ -38,7 +39,9 @@ Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
   const Bytes hidden = tokens * Bytes{spec.dim} * Bytes{sizeof(float)};
   const Bytes one = tokens * kTokenBytes + hidden;
   const Bytes trainers{spec.trainer_count};
-  return trainers * (one * Bytes{Events::kOpen + 1} + hidden + hidden) +
+  constexpr Bytes kOthers{HeadCalls::kMostPerSession};
+  return trainers * (one * (Bytes{Events::kOpen} + kOthers) +
+                     hidden * (Bytes{1} + kOthers)) +
          Bytes{limits.max_anonymous_head_call_count} * one;
 }
 

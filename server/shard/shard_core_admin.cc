@@ -22,6 +22,15 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
     return EventPastError("rows are imported before event", 1,
                           events_.applied());
   }
+  // Weights stay as they are while head calls go through their phases and
+  // their weight gradients wait to be folded.
+  if (!head_calls_.empty() || events_.HasHeadParts()) {
+    return wire::Error(absl::StatusCode::kFailedPrecondition,
+                       wire::reasons::kImportLate,
+                       absl::StrCat("rows of ", spec_.table,
+                                    " are imported before its first head call"),
+                       {{"table", spec_.table}});
+  }
   const int64_t row_bytes = store_->rows().row_bytes();
   const int64_t most = spec_.max_pull_bytes / row_bytes;
   if (row_count < 0 || row_count > most) {

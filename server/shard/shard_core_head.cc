@@ -25,8 +25,9 @@ absl::Status NotDenseError(const ShardSpec& spec) {
       {{"table", spec.table}});
 }
 
+// `passing`: without the calls that are open, which may end, there is room.
 absl::Status TokensFullError(const HeadHeader& header, int64_t found,
-                             int64_t most) {
+                             int64_t most, bool passing) {
   return wire::Error(absl::StatusCode::kResourceExhausted,
                      wire::reasons::kTokensFull,
                      absl::StrCat("head part ", header.part, " of rank ",
@@ -35,7 +36,8 @@ absl::Status TokensFullError(const HeadHeader& header, int64_t found,
                                   " tokens; max_head_token_count is ", most),
                      {{"limit", "max_head_token_count"},
                       {"value", absl::StrCat(most)},
-                      {"found", absl::StrCat(found)}});
+                      {"found", absl::StrCat(found)}},
+                     passing ? std::optional(kRetryDelay) : std::nullopt);
 }
 
 }  // namespace
@@ -102,13 +104,15 @@ absl::StatusOr<bool> ShardCore::PlanHead(const HeadHeader& header) const {
 absl::Status ShardCore::CheckTokens(const HeadHeader& header) const {
   const int32_t rank = header.trainer->trainer_rank;
   const Contribution* contribution = events_.Find(header.event, rank);
-  const int64_t found =
+  const int64_t kept =
       header.token_count +
-      head_calls_.StagingTokenCount(header.event, rank, header.part) +
       (contribution == nullptr ? 0 : contribution->token_count);
+  const int64_t found =
+      kept + head_calls_.StagingTokenCount(header.event, rank, header.part);
   const int64_t most = spec_.dense->max_head_token_count;
-  return found <= most ? absl::OkStatus()
-                       : TokensFullError(header, found, most);
+  return found <= most
+             ? absl::OkStatus()
+             : TokensFullError(header, found, most, /*passing=*/kept <= most);
 }
 
 absl::StatusOr<std::unique_ptr<HeadLanding>> ShardCore::OpenHead(
@@ -117,13 +121,20 @@ absl::StatusOr<std::unique_ptr<HeadLanding>> ShardCore::OpenHead(
   ROWHOUSE_RETURN_IF_ERROR(CheckHeadEvent(header.event));
   ROWHOUSE_ASSIGN_OR_RETURN(const bool staging, PlanHead(header));
   if (!staging) {
-    ROWHOUSE_RETURN_IF_ERROR(head_calls_.CheckRoom(header.trainer));
+    ROWHOUSE_RETURN_IF_ERROR(
+        head_calls_.MakeRoom(header.trainer, events_.applied()));
+  } else {
+    // Before the new call takes its memory.
+    head_calls_.Supersede(
+        {header.event, header.trainer->trainer_rank, header.part});
   }
   ROWHOUSE_ASSIGN_OR_RETURN(
       std::unique_ptr<HeadLanding> head,
       HeadLanding::Create({spec_, range_, backend_}, header));
   HeadCalls::Place place;
   place.trainer = header.trainer;
+  place.event = header.event;
+  place.evaluation = header.purpose == HeadPurpose::kEvaluation;
   place.token_count = header.token_count;
   place.memory = head->memory();
   if (staging) {
@@ -151,6 +162,7 @@ void ShardCore::ComputeHeadStatistics(HeadLanding& head,
     if (waited.ok()) waited = CheckHeadEvent(event);
     if (waited.ok()) waited = dense_->ComputeHeadStatistics(head);
     if (!waited.ok()) return done(std::move(waited));
+    head_calls_.SetComputed(head.place());
     done(events_.applied());
   };
   WaitFor(std::move(parked));

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/client/head_fixture.h"
@@ -145,6 +146,34 @@ TEST_F(LmHeadPartTest, FrozenWeightsGetNoGradient) {
   ASSERT_THAT(trainer->SealAndCommit(1, Scalars(1)), IsOk());
   host.Apply(Step(), 1);
   EXPECT_EQ(DigestAt(1), host.Digest());
+}
+
+// Two that each held a place on one slice and waited for one on the other would
+// never end.
+TEST_F(LmHeadPartTest, FrozenCallsAtOnceTakeTurns) {
+  MakeHead(Spec(), random_);
+  const auto trainer = Join();
+  const auto head = HeadOf(*trainer);
+  const HostBatch batch = RandomBatch(random_, Spec(), 6);
+  std::vector<absl::Status> statuses(4);
+  std::vector<std::thread> threads;
+  for (absl::Status& status : statuses) {
+    threads.emplace_back([&] {
+      const Call call(batch);
+      for (int i = 0; i < 20 && status.ok(); ++i) {
+        const auto loss =
+            head->Forward(call.get(), {.event = 1,
+                                       .reduction = LossReduction::kSum,
+                                       .frozen_weights = true});
+        status.Update(loss.status());
+        if (loss.ok() && i % 2 == 0) {
+          status.Update(BackwardOf(**loss, batch, 1.0).status());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
 }
 
 TEST_F(LmHeadPartTest, ALossWithoutABackwardLeavesNothing) {

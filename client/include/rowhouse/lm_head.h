@@ -53,6 +53,8 @@ struct HeadOptions {
   /// The weights get no gradient: the call is no part of the contribution. Of a
   /// trainer one such call, or one evaluation, may be open at a time; others
   /// wait for its end.
+  /// One such loss of a trainer goes from its forward to its backward at a time;
+  /// another `Forward` waits.
   bool frozen_weights = false;
   absl::Duration timeout = absl::Seconds(60);
 };

@@ -104,7 +104,7 @@ TEST_F(HeadTest, ItsEventMayPassBetweenThePhases) {
 TEST_F(HeadTest, ARepeatGetsTheGradientAgainAndCountsOnce) {
   StartWithSessions();
   ASSERT_THAT(Run(Header(kRank0, 1)), IsOk());
-  const auto again = Open(Header(kRank0, 1));
+  auto again = Open(Header(kRank0, 1));
   ASSERT_THAT(again, IsOk());
   const auto receipt = RunPhases(**again);
   ASSERT_THAT(receipt, IsOk());
@@ -115,7 +115,16 @@ TEST_F(HeadTest, ARepeatGetsTheGradientAgainAndCountsOnce) {
   EXPECT_EQ(shard_->GetEventState()->open_events[0].contributions[0].part_count,
             1);
   const auto other = Open(Header(kRank0, 1));
-  EXPECT_THAT(other, Fails(StatusCode::kResourceExhausted, "HEAD_CALLS_OPEN"));
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT(Open(Header(kRank0, 1)),
+              Fails(StatusCode::kResourceExhausted, "HEAD_CALLS_OPEN"));
+  // Another type of hidden states is other content, whatever the bytes.
+  ASSERT_THAT(Run(Header(kRank0, 1, 1, 0)), IsOk());
+  server::HeadHeader bf16 = Header(kRank0, 1, 1, 0);
+  bf16.hidden_dtype = kernels::DType::kBf16;
+  *again = nullptr;
+  ASSERT_EQ(shard_->GetEventState()->event, 0);  // The lane has freed it.
+  EXPECT_THAT(Run(bf16), Fails(StatusCode::kAlreadyExists, "PART_DIFFERS"));
 }
 
 TEST_F(HeadTest, ARepeatWithOtherContentIsRefused) {
@@ -241,6 +250,66 @@ TEST_F(HeadTest, ACallThatIsStillReadWhenItsEventIsAppliedEnds) {
   EXPECT_THAT((*head)->ReadHiddenGradient(0, gradient),
               Fails(StatusCode::kFailedPrecondition, "EVENT_PAST"));
   EXPECT_THAT(Row(1), ElementsAre(1, 1));
+}
+
+TEST_F(HeadTest, AStalledEvaluationOfAPastEventMakesRoom) {
+  limits_.max_anonymous_head_call_count = 1;
+  StartWithSessions();
+  server::HeadHeader header = Header(kRank0, 1);
+  header.trainer = std::nullopt;
+  header.purpose = HeadPurpose::kEvaluation;
+  const auto computed = Open(header);
+  ASSERT_THAT(computed, IsOk());
+  Pending<absl::Status> revoked;
+  (*computed)->set_on_revoked(revoked.Callback());
+  ASSERT_THAT(Land(**computed), IsOk());
+  ASSERT_THAT(StartStatistics(**computed).Wait(), IsOk());
+  EXPECT_THAT(Open(header),
+              Fails(StatusCode::kResourceExhausted, "HEAD_CALLS_OPEN"));
+  ASSERT_NO_FATAL_FAILURE(Apply(1, 0, 0));
+  // It may still be read,
+  std::vector<float> max(1), sums(1), targets(1);
+  EXPECT_THAT((*computed)->ReadStatistics(0, {max, sums, targets}), IsOk());
+  // until another one needs the place.
+  header.event = 2;
+  const auto next = Open(header);
+  ASSERT_THAT(next, IsOk());
+  EXPECT_THAT(revoked.Wait(), Fails(StatusCode::kAborted, "SUPERSEDED"));
+}
+
+TEST_F(HeadTest, WhatHasNotBegunToComputeEndsWithItsEvent) {
+  StartWithSessions();
+  server::HeadHeader header = Header(kRank0, 1);
+  header.purpose = HeadPurpose::kEvaluation;
+  const auto head = Open(header);
+  ASSERT_THAT(head, IsOk());
+  Pending<absl::Status> revoked;
+  (*head)->set_on_revoked(revoked.Callback());
+  ASSERT_NO_FATAL_FAILURE(Apply(1, 0, 0));
+  EXPECT_THAT(revoked.Wait(),
+              Fails(StatusCode::kFailedPrecondition, "EVENT_PAST"));
+}
+
+TEST_F(HeadTest, RowsAreImportedBeforeTheFirstHeadCallOnly) {
+  StartWithSessions();
+  const auto import = [&] {
+    PendingCall<int64_t> imported;
+    owned_->Import(0, 1, Floats({1, 2}), BlockingShard::NewCall(),
+                   imported.Callback());
+    return imported.Wait();
+  };
+  EXPECT_THAT(import(), IsOk());
+  {
+    const auto open = Open(Header(kRank0, 1));
+    ASSERT_THAT(open, IsOk());
+    EXPECT_THAT(import(),
+                Fails(StatusCode::kFailedPrecondition, "IMPORT_LATE"));
+  }
+  EXPECT_THAT(import(), IsOk());
+  ASSERT_THAT(Run(Header(kRank0, 1)), IsOk());
+  EXPECT_THAT(import(), Fails(StatusCode::kFailedPrecondition, "IMPORT_LATE"));
+  ASSERT_THAT(shard_->Discard(kRank0, 1), IsOk());
+  EXPECT_THAT(import(), IsOk());
 }
 
 TEST_F(HeadTest, AWeightGradientIsReportedOnlyOnceItIsFolded) {
