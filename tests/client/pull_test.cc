@@ -140,7 +140,7 @@ TEST_F(PullTest, AnswersOfDifferentEventsAreNeverMerged) {
   auto router = internal::Router::Make(other->core(), *table);
   ASSERT_THAT(router, IsOk());
   std::vector<float> out(6, -99);
-  internal::PullGate places(3);
+  internal::PullGate places(/*shard_count=*/3, /*places=*/2, "pulls");
   absl::StatusOr<std::shared_ptr<const internal::PulledRows>> pulled;
   std::thread reader([&] {
     pulled =
