@@ -42,6 +42,9 @@ inline constexpr std::string_view kBadPage = "BAD_PAGE";
 /// A gradient, imported weight, hidden state or merged statistic is not finite,
 /// and the table rejects those.
 inline constexpr std::string_view kNotFinite = "NOT_FINITE";
+/// Merged statistics of a head call are not of all slices: a maximum is below
+/// that of one slice.
+inline constexpr std::string_view kBadStatistics = "BAD_STATISTICS";
 /// A pull names more rows than one call may.
 inline constexpr std::string_view kPullTooLarge = "PULL_TOO_LARGE";
 /// A required field or message is absent, or one is there that must not be.

@@ -278,7 +278,8 @@ void LinearCrossEntropyCall::Write() {
 void LinearCrossEntropyCall::BeginShardWork(absl::FunctionRef<void()> work) {
   {
     MutexLock lock(turn_->mutex);
-    if (turn_->ended) return;
+    // A call that has been revoked is ended by the lane, which may be about to.
+    if (turn_->ended || !turn_->revoked.ok()) return;
     turn_->in_shard = true;
   }
   work();

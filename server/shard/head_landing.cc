@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,14 @@ absl::Status NotFiniteError(std::string_view what, int64_t token,
                                   absl::string_view(table.data(), table.size()),
                                   " takes finite values only"),
                      {{"token", absl::StrCat(token)}});
+}
+
+absl::Status BadStatisticsError(int64_t token, float merged, float own) {
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadStatistics,
+      absl::StrCat("max_logits of token ", token, " is ", merged,
+                   "; it must be at least this slice's own, ", own),
+      {{"token", absl::StrCat(token)}});
 }
 
 // Bits of one merged value of a token as a row of the part's content; ids of
@@ -180,7 +189,8 @@ absl::Status HeadLanding::LandTargets(std::span<const int64_t> targets) {
     const int64_t target = targets[i];
     const int64_t token = input_count_ + static_cast<int64_t>(i);
     ids_ += kernels::IdContent(token, target);
-    if (target == header_.ignore_index) continue;
+    ignored_.push_back(target == header_.ignore_index);
+    if (ignored_.back()) continue;
     if (target < 0 || target >= vocabulary) {
       return wire::Error(
           absl::StatusCode::kOutOfRange, wire::reasons::kRowOutOfTable,
@@ -232,13 +242,16 @@ absl::Status HeadLanding::LandMerged(const HeadMergedTokens& tokens) {
   ROWHOUSE_RETURN_IF_ERROR(CheckNext("merged statistics", tokens.first_token,
                                      merged_count_, count,
                                      header_.token_count));
-  if (rejects()) ROWHOUSE_RETURN_IF_ERROR(CheckFinite(tokens));
   if (count == 0) return absl::OkStatus();
+  const std::vector<float> upstream = UpstreamOf(tokens);
+  if (rejects()) {
+    ROWHOUSE_RETURN_IF_ERROR(CheckMergedValues(tokens, upstream));
+  }
   const HeadOperands& operands = *memory_->operands_;
   float* const to[] = {operands.max_logits(), operands.exp_sums(),
                        operands.upstream()};
   const std::span<const float> from[] = {tokens.max_logits, tokens.exp_sums,
-                                         tokens.upstream};
+                                         upstream};
   for (int64_t array = 0; array < 3; ++array) {
     for (int64_t i = 0; i < count; ++i) {
       ids_ += MergedContent(header_.token_count, array, merged_count_ + i,
@@ -253,19 +266,43 @@ absl::Status HeadLanding::LandMerged(const HeadMergedTokens& tokens) {
   return absl::OkStatus();
 }
 
-// The statistics of a token that is left out say nothing.
-absl::Status HeadLanding::CheckFinite(const HeadMergedTokens& tokens) const {
-  for (size_t i = 0; i < tokens.upstream.size(); ++i) {
+// Ignored tokens are left out of all gradients, whatever their upstream.
+std::vector<float> HeadLanding::UpstreamOf(
+    const HeadMergedTokens& tokens) const {
+  std::vector<float> upstream(tokens.upstream.begin(), tokens.upstream.end());
+  for (size_t i = 0; i < upstream.size(); ++i) {
+    if (ignored_[static_cast<size_t>(merged_count_) + i]) upstream[i] = 0.0F;
+  }
+  return upstream;
+}
+
+// With these every term of the gradients is finite: e^(logit - max) is at most
+// 1. The statistics of a token that is left out say nothing.
+absl::Status HeadLanding::CheckMergedValues(
+    const HeadMergedTokens& tokens, std::span<const float> upstream) const {
+  std::vector<float> own_max(upstream.size());
+  ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Copy(
+      memory_->statistics_.as<float>() + merged_count_, own_max.data(),
+      static_cast<int64_t>(own_max.size()) * kFloatBytes));
+  ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Synchronize());
+  for (size_t i = 0; i < upstream.size(); ++i) {
     const int64_t token = merged_count_ + static_cast<int64_t>(i);
-    if (!std::isfinite(tokens.upstream[i])) {
+    if (!std::isfinite(upstream[i])) {
       return NotFiniteError("upstream_gradients", token, shard_.spec.table);
     }
-    if (tokens.upstream[i] == 0) continue;
+    if (upstream[i] == 0) continue;
     if (!std::isfinite(tokens.max_logits[i])) {
       return NotFiniteError("max_logits", token, shard_.spec.table);
     }
     if (!(tokens.exp_sums[i] > 0) || !std::isfinite(tokens.exp_sums[i])) {
       return NotFiniteError("exp_sums", token, shard_.spec.table);
+    }
+    if (!std::isfinite(upstream[i] / tokens.exp_sums[i])) {
+      return NotFiniteError("upstream_gradients / exp_sums", token,
+                            shard_.spec.table);
+    }
+    if (tokens.max_logits[i] < own_max[i]) {
+      return BadStatisticsError(token, tokens.max_logits[i], own_max[i]);
     }
   }
   return absl::OkStatus();

@@ -122,7 +122,10 @@ class HeadLanding final : public HeadCall {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
   absl::Status LandMerged(const HeadMergedTokens& tokens)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
-  absl::Status CheckFinite(const HeadMergedTokens& tokens) const;
+  std::vector<float> UpstreamOf(const HeadMergedTokens& tokens) const;
+  absl::Status CheckMergedValues(const HeadMergedTokens& tokens,
+                                 std::span<const float> upstream) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
   bool rejects() const;
 
   const Shared shard_;
@@ -136,6 +139,7 @@ class HeadLanding final : public HeadCall {
   kernels::ContentSum ids_;   // Of targets and merged statistics.
   kernels::ContentSum rows_;  // Of hidden states.
   std::vector<int64_t> slots_;
+  std::vector<bool> ignored_;  // By token: the target is the ignored one.
 };
 
 }  // namespace rowhouse::server

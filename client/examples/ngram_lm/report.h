@@ -12,7 +12,7 @@ namespace rowhouse::ngram_lm {
 struct Progress {
   int64_t step = 0;          ///< Steps done.
   int64_t token_count = 0;   ///< Trained on so far, by all trainers.
-  double seconds = 0;        ///< Since the first step began.
+  double seconds = 0;        ///< Of training: evaluations are not counted.
   double training_loss = 0;  ///< Since the last report, before each update.
   std::optional<double> held_out_loss;  ///< Where it was measured.
   int64_t row_count = 0;  ///< N-gram rows pulled so far, by this trainer.

@@ -90,7 +90,7 @@ class Run {
     Progress progress;
     progress.step = step_count;
     progress.token_count = step_count * options_.tokens * options_.trainers;
-    progress.seconds = absl::ToDoubleSeconds(absl::Now() - start_);
+    progress.seconds = absl::ToDoubleSeconds(absl::Now() - start_ - evaluated_);
     progress.training_loss = loss_sum_ / static_cast<double>(loss_count_);
     progress.row_count = trainer_->pulled_row_count();
     loss_sum_ = 0;
@@ -101,9 +101,11 @@ class Run {
   absl::Status Report(int64_t step_count) {
     Progress progress = ProgressAt(step_count);
     if (progress_.size() % kReportsAnEvaluation == kReportsAnEvaluation - 1) {
+      const absl::Time before = absl::Now();
       const auto loss = trainer_->Evaluate(corpus_.held_out);
       if (!loss.ok()) return loss.status();
       progress.held_out_loss = *loss;
+      evaluated_ += absl::Now() - before;
     }
     Add(progress);
     return absl::OkStatus();
@@ -148,7 +150,8 @@ class Run {
   client::Cluster& cluster_;
   const std::unique_ptr<LmTrainer> trainer_;
   absl::Time start_;
-  double loss_sum_ = 0;  // Since the last report.
+  absl::Duration evaluated_;  // What evaluations have taken so far.
+  double loss_sum_ = 0;       // Since the last report.
   int64_t loss_count_ = 0;
   std::vector<Progress> progress_;
 };

@@ -290,14 +290,14 @@ TEST_F(LmHeadServiceTest, AMergedStatisticThatComesEarlyIsRefused) {
 
 // A caller that stalls is told at once when its call is void.
 TEST_F(LmHeadServiceTest, AStalledCallEndsWhenItIsRevoked) {
-  HeadStream superseded(*stub_);
-  ASSERT_TRUE(superseded.Send(Header(2)));
-  ASSERT_TRUE(superseded.Send(Inputs(0, {1}, {1, 1})));
-  HeadStream after_statistics(*stub_);
-  ASSERT_TRUE(after_statistics.Send(Header(1, "part: 1")));
-  ASSERT_TRUE(after_statistics.Send(Inputs(0, {1}, {1, 1})));
   Response response;
-  ASSERT_TRUE(after_statistics.Read(response));
+  HeadStream superseded(*stub_);
+  ASSERT_TRUE(superseded.Send(Header(1)));
+  ASSERT_TRUE(superseded.Send(Inputs(0, {1}, {1, 1})));
+  ASSERT_TRUE(superseded.Read(response));
+  HeadStream before_statistics(*stub_);
+  ASSERT_TRUE(before_statistics.Send(Header(2, "part: 1")));
+  ASSERT_TRUE(before_statistics.Send(Inputs(0, {1}, {1, 1})));
 
   HeadStream next(*stub_);
   ASSERT_TRUE(next.Send(Header(1)));
@@ -305,7 +305,7 @@ TEST_F(LmHeadServiceTest, AStalledCallEndsWhenItIsRevoked) {
   ASSERT_TRUE(next.Read(response));
   EXPECT_EQ(wire::ReasonOf(superseded.Drain()), "SUPERSEDED");
   ASSERT_THAT(server_.OpenSession(kTable, 0, 2), IsOk());
-  EXPECT_EQ(wire::ReasonOf(after_statistics.Drain()), "FENCED");
+  EXPECT_EQ(wire::ReasonOf(before_statistics.Drain()), "FENCED");
   EXPECT_EQ(wire::ReasonOf(next.Drain()), "FENCED");
 }
 

@@ -192,6 +192,45 @@ TEST_F(HeadTest, BadInputsAreNamedAndStageNothing) {
   EXPECT_THAT(Row(0), ElementsAre(0, 0));
 }
 
+TEST_F(HeadTest, MergedStatisticsThatGiveNoFiniteGradientAreRefused) {
+  StartWithSessions();
+  struct Merged {
+    float max, sum, upstream;
+    const char* reason;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const Merged& bad :
+       {Merged{0, 0, 1, "NOT_FINITE"}, Merged{0, -4, 1, "NOT_FINITE"},
+        Merged{infinity, 4, 1, "NOT_FINITE"},
+        Merged{0, infinity, 1, "NOT_FINITE"},
+        Merged{0, 1e-45F, 1, "NOT_FINITE"}, Merged{-1, 4, 1, "BAD_STATISTICS"},
+        Merged{0, 4, infinity, "NOT_FINITE"}}) {
+    const auto head = Open(Header(kRank0, 1));
+    ASSERT_THAT(head, IsOk());
+    ASSERT_THAT(Land(**head), IsOk());
+    ASSERT_THAT(StartStatistics(**head).Wait(), IsOk());
+    const std::vector<float> max = {bad.max}, sum = {bad.sum},
+                             upstream = {bad.upstream};
+    EXPECT_THAT((*head)->AppendMerged({0, max, sum, upstream}),
+                Fails(StatusCode::kInvalidArgument, bad.reason))
+        << bad.max << " " << bad.sum << " " << bad.upstream;
+  }
+  ASSERT_NO_FATAL_FAILURE(Apply(1, 0, 0));
+  EXPECT_THAT(Row(1), ElementsAre(0, 0));
+}
+
+TEST_F(HeadTest, AnIgnoredTokenHasNoGradientWhateverItsUpstream) {
+  StartWithSessions();
+  server::HeadHeader header = Header(kRank0, 1);
+  header.ignore_index = 1;  // The target of every token here.
+  const auto head = Open(header);
+  ASSERT_THAT(head, IsOk());
+  ASSERT_THAT(RunPhases(**head, /*h=*/1, /*upstream=*/5), IsOk());
+  ASSERT_NO_FATAL_FAILURE(Apply(1, 1, 0));
+  EXPECT_THAT(Row(0), ElementsAre(0, 0));
+  EXPECT_THAT(Row(1), ElementsAre(0, 0));
+}
+
 TEST_F(HeadTest, ASparseTableHasNoHead) {
   spec_.dense = std::nullopt;
   StartWithSessions();
