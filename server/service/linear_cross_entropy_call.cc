@@ -112,16 +112,10 @@ void LinearCrossEntropyCall::OnOpened(
 
 // The shard's own work ends by itself, with a fault.
 void LinearCrossEntropyCall::OnRevoked(const absl::Status& reason) {
-  bool in_shard = false;
-  {
-    MutexLock lock(turn_->mutex);
-    turn_->revoked = reason;
-    in_shard = turn_->in_shard;
-  }
-  if (in_shard) {
-    active_.Cancel();
-  } else {
+  if (turn_->Revoke(reason)) {
     End(reason);
+  } else {
+    active_.Cancel();
   }
 }
 
@@ -264,45 +258,29 @@ absl::Status LinearCrossEntropyCall::FillGradient() {
 // nothing but the turn after that.
 
 void LinearCrossEntropyCall::Read() {
-  const std::shared_ptr<Turn> turn = turn_;
-  MutexLock lock(turn->mutex);
-  if (!turn->ended) StartRead(&request_);
+  const std::shared_ptr<CallTurn> turn = turn_;
+  turn->Start([this] { StartRead(&request_); });
 }
 
 void LinearCrossEntropyCall::Write() {
-  const std::shared_ptr<Turn> turn = turn_;
-  MutexLock lock(turn->mutex);
-  if (!turn->ended) StartWrite(&response_);
+  const std::shared_ptr<CallTurn> turn = turn_;
+  turn->Start([this] { StartWrite(&response_); });
 }
 
 void LinearCrossEntropyCall::BeginShardWork(absl::FunctionRef<void()> work) {
-  {
-    MutexLock lock(turn_->mutex);
-    // A call that has been revoked is ended by the lane, which may be about to.
-    if (turn_->ended || !turn_->revoked.ok()) return;
-    turn_->in_shard = true;
-  }
-  work();
+  if (turn_->EnterShard()) work();
 }
 
 bool LinearCrossEntropyCall::EndShardWork(const absl::Status& status) {
-  absl::Status revoked;
-  {
-    MutexLock lock(turn_->mutex);
-    turn_->in_shard = false;
-    revoked = turn_->revoked;
-  }
+  const absl::Status revoked = turn_->LeaveShard();
   if (revoked.ok() && status.ok()) return true;
   End(revoked.ok() ? status : revoked);
   return false;
 }
 
 void LinearCrossEntropyCall::End(absl::Status status) {
-  const std::shared_ptr<Turn> turn = turn_;
-  MutexLock lock(turn->mutex);
-  if (turn->ended) return;
-  turn->ended = true;
-  Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
+  const std::shared_ptr<CallTurn> turn = turn_;
+  turn->End([&] { Finish(wire::ToGrpc(active_.Outcome(std::move(status)))); });
 }
 
 }  // namespace rowhouse::server

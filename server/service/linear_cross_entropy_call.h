@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
-#include "kernels/mutex.h"
 #include "rowhouse/v1/lm_head_service.pb.h"
 #include "server/service/active_calls.h"
+#include "server/service/call_turn.h"
 #include "server/shard/shard.h"
 #include "server/table_registry.h"
 
@@ -50,15 +49,6 @@ class LinearCrossEntropyCall final
     kGradient,
   };
 
-  /// Whether the call has ended, and who works on it; outlives the call for
-  /// the thread that ends it.
-  struct Turn {
-    Mutex mutex;
-    bool ended ABSL_GUARDED_BY(mutex) = false;
-    bool in_shard ABSL_GUARDED_BY(mutex) = false;
-    absl::Status revoked ABSL_GUARDED_BY(mutex);
-  };
-
   absl::Status OnMessage();
   absl::Status OnEnd();
   absl::Status Open();
@@ -84,7 +74,7 @@ class LinearCrossEntropyCall final
 
   ActiveCall active_;
   const TableRegistry& tables_;
-  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
+  const std::shared_ptr<CallTurn> turn_ = std::make_shared<CallTurn>();
   v1::LinearCrossEntropyRequest request_;
   v1::LinearCrossEntropyResponse response_;
   Phase phase_ = Phase::kHeader;
