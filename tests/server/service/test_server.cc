@@ -48,7 +48,9 @@ void SetDeadline(grpc::ClientContext& context) {
 
 std::string Fp32(const std::vector<float>& values) {
   std::string bytes(values.size() * sizeof(float), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!values.empty()) {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  }
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -32,12 +33,13 @@ class FailingBackend final : public kernels::Backend {
   absl::StatusOr<kernels::Buffer> Allocate(int64_t size_bytes) override {
     if (fail_allocations) return absl::ResourceExhaustedError("no memory");
     live_bytes += size_bytes;
-    return kernels::Buffer(
-        ::operator new(static_cast<size_t>(size_bytes), kAlignment), size_bytes,
-        [](void* data, int64_t freed_bytes) {
-          live_bytes -= freed_bytes;
-          ::operator delete(data, kAlignment);
-        });
+    const auto size = static_cast<size_t>(size_bytes);
+    void* const zeroed = std::memset(::operator new(size, kAlignment), 0, size);
+    return kernels::Buffer(zeroed, size_bytes,
+                           [](void* data, int64_t freed_bytes) {
+                             live_bytes -= freed_bytes;
+                             ::operator delete(data, kAlignment);
+                           });
   }
   absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
     return real_->Copy(from, to, size_bytes);
