@@ -226,7 +226,10 @@ TEST_P(BackendTest, EmbeddingGradientReachesRowsBeyondTwoToThe31Elements) {
   constexpr int64_t kRow = 2796203;
   absl::StatusOr<Buffer> memory =
       backend_->Allocate((kRow + 1) * kDim * int64_t{sizeof(uint16_t)});
-  if (absl::IsResourceExhausted(memory.status())) GTEST_SKIP();
+  if (absl::IsResourceExhausted(memory.status()) &&
+      std::getenv("ROWHOUSE_REQUIRE_GPU") == nullptr) {
+    GTEST_SKIP() << memory.status();
+  }
   ASSERT_THAT(memory, IsOk());
   const auto slots = Array<int64_t>({kRow, kRow - 1, kRow});
   const auto rows = Array(std::vector<float>(3 * kDim, 0.5F));
