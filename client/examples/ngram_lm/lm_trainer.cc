@@ -25,7 +25,6 @@ using client::DType;
 using client::Tokens;
 
 constexpr int64_t kIgnored = -100;
-constexpr int64_t kLongestCycle = 4;            // Steps.
 constexpr int64_t kEvaluationTokens = 1 << 13;  // Of one pull of n-gram rows.
 
 std::vector<Tokens> Views(const std::vector<std::vector<int32_t>>& steps) {

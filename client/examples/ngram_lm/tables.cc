@@ -13,7 +13,6 @@ namespace {
 using client::DType;
 
 constexpr int64_t kPullBytes = int64_t{16} << 20;
-constexpr int64_t kLongestCycle = 4;  // Steps.
 
 // What both have in common. A mean over all trainers' tokens is a sum here:
 // the loss is divided by their count.

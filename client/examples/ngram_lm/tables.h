@@ -16,6 +16,9 @@ inline constexpr char kWordTable[] = "words";
 /// The sparse table of hashed bigrams and trigrams.
 inline constexpr char kNgramTable[] = "ngrams";
 
+/// Steps of the longest cycle that the schedule has.
+inline constexpr int64_t kLongestCycle = 4;
+
 /// What the tables' specs follow from.
 struct TableSizes {
   int32_t vocabulary_size = 0;
