@@ -9,13 +9,17 @@ namespace rowhouse::kernels {
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(
     const BackendOptions& options) {
   switch (options.kind) {
-    case BackendKind::kCpu:
+    case BackendKind::kCpu: {
       if (options.thread_count < 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("thread_count is ", options.thread_count,
                          "; it must be at least 0 (0: one per core)"));
       }
-      return cpu::MakeCpuBackend(cpu::MakeTbbExecutor(options.thread_count));
+      const absl::StatusOr<CpuIsa> isa = ChooseCpuIsa(options.cpu_isa);
+      if (!isa.ok()) return isa.status();
+      return cpu::MakeCpuBackend(
+          cpu::MakeTbbExecutor(options.thread_count, *isa));
+    }
     case BackendKind::kCuda:
       return cuda::MakeCudaBackend(options.device_index);
   }

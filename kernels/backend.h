@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/buffer.h"
+#include "kernels/cpu_isa.h"
 #include "kernels/dense_table.h"
 #include "kernels/dtype.h"
 #include "kernels/hash.h"
@@ -48,6 +51,9 @@ struct Initializer {
 class Backend {
  public:
   virtual ~Backend() = default;
+
+  /// What it is and what it runs on, for logs: "cpu, avx512 code, 2 threads".
+  virtual std::string Description() const = 0;
 
   /// Allocates zeroed memory, aligned to 4096 bytes. Pages are not touched:
   /// where the system gives memory lazily, unused pages cost nothing.
@@ -271,13 +277,16 @@ struct BackendOptions {
   int device_index = 0;  ///< kCuda.
   /// kCpu: threads of the backend's pool; 0 takes one per core.
   int thread_count = 0;
+  /// kCpu: `ChooseCpuIsa` takes it.
+  std::optional<CpuIsa> cpu_isa = std::nullopt;
 };
 
 /// Makes a backend.
 ///
 /// Errors:
-///   kUnimplemented  this build has no such backend.
-///   kNotFound       there is no such device.
+///   kUnimplemented    this build has no such backend.
+///   kNotFound         there is no such device, or the CPU has not `cpu_isa`.
+///   kInvalidArgument  an option, or ROWHOUSE_CPU_ISA, is out of range.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(
     const BackendOptions& options);
 

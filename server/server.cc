@@ -170,6 +170,7 @@ absl::Status Server::Listen() {
   spdlog::info("server {} of {} of cluster {}, version {}, listens on {}",
                options_.server_index, options_.server_count,
                options_.cluster_id, std::string(Version()), address());
+  spdlog::info("backend: {}", backend_->Description());
   return absl::OkStatus();
 }
 

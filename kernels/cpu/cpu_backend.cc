@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/cpu/adamw.h"
 #include "kernels/cpu/content.h"
 #include "kernels/cpu/dense.h"
@@ -19,6 +20,11 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(std::unique_ptr<Executor> executor)
       : executor_(std::move(executor)) {}
+
+  std::string Description() const override {
+    return absl::StrCat("cpu, ", NameOf(executor_->isa()), " code, ",
+                        executor_->concurrency(), " threads");
+  }
 
   absl::StatusOr<Buffer> Allocate(int64_t size_bytes) override {
     return AllocateMemory(size_bytes);

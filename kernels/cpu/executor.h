@@ -5,15 +5,17 @@
 #include <memory>
 
 #include "absl/functional/function_ref.h"
+#include "kernels/cpu_isa.h"
 
 namespace rowhouse::kernels::cpu {
 
 /// Runs loops on threads. The CPU backend writes every loop so that its result
-/// does not depend on how an executor cuts it.
+/// does not depend on how an executor cuts it, nor on its instructions.
 ///
 /// Thread-safe.
 class Executor {
  public:
+  explicit Executor(CpuIsa isa) : isa_(isa) {}
   virtual ~Executor() = default;
 
   /// Calls `body(begin, end)` for disjoint ranges that cover `[0, count)`, at
@@ -25,14 +27,23 @@ class Executor {
 
   /// Most bodies that run at once.
   virtual int concurrency() const = 0;
+
+  /// What bodies are compiled for (compile_for.h).
+  CpuIsa isa() const { return isa_; }
+
+ private:
+  const CpuIsa isa_;
 };
 
 /// oneTBB in an arena of its own. `thread_count` 0: one per core.
-std::unique_ptr<Executor> MakeTbbExecutor(int thread_count);
+///
+/// REQUIRES: `HasCpuIsa(isa)`, here and below.
+std::unique_ptr<Executor> MakeTbbExecutor(int thread_count, CpuIsa isa);
 
 /// Plain std::threads, started per loop: for builds without oneTBB (the
 /// thread sanitizer's, whose reports Debian's oneTBB would spoil).
-std::unique_ptr<Executor> MakeThreadExecutor(int thread_count);
+std::unique_ptr<Executor> MakeThreadExecutor(int thread_count,
+                                             CpuIsa isa = BestCpuIsa());
 
 }  // namespace rowhouse::kernels::cpu
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/arithmetic.h"
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/statistics.h"
@@ -127,16 +128,15 @@ void ApplyEvent(Executor& executor, const RowTable& table,
                 const RowAdamEvent& event, EventReport& report) {
   const int64_t entry_bytes = table.dim * int64_t{sizeof(Gradient)};
   const EntryList entries = MergeParts(executor, event.parts, entry_bytes);
-  executor.ParallelFor(
-      entries.size, RowGrain(entry_bytes + table.row_bytes()),
-      [&](int64_t begin, int64_t end) {
-        EventShare<Weight, Gradient> share(table, event);
-        ForEachRun(
-            entries, begin, end,
-            [&](const Entry& entry) { share.Prefetch(entry); },
-            [&](std::span<const Entry> run) { share.Apply(run); });
-        AddTo(report, share.report());
-      });
+  VectorFor(executor, entries.size, RowGrain(entry_bytes + table.row_bytes()),
+            [&](int64_t begin, int64_t end) {
+              EventShare<Weight, Gradient> share(table, event);
+              ForEachRun(
+                  entries, begin, end,
+                  [&](const Entry& entry) { share.Prefetch(entry); },
+                  [&](std::span<const Entry> run) { share.Apply(run); });
+              AddTo(report, share.report());
+            });
 }
 
 }  // namespace

@@ -11,8 +11,9 @@ namespace {
 
 class TbbExecutor final : public Executor {
  public:
-  explicit TbbExecutor(int thread_count)
-      : arena_(thread_count > 0 ? thread_count
+  TbbExecutor(int thread_count, CpuIsa isa)
+      : Executor(isa),
+        arena_(thread_count > 0 ? thread_count
                                 : oneapi::tbb::task_arena::automatic),
         concurrency_(arena_.max_concurrency()) {}
 
@@ -41,8 +42,8 @@ class TbbExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeTbbExecutor(int thread_count) {
-  return std::make_unique<TbbExecutor>(thread_count);
+std::unique_ptr<Executor> MakeTbbExecutor(int thread_count, CpuIsa isa) {
+  return std::make_unique<TbbExecutor>(thread_count, isa);
 }
 
 }  // namespace rowhouse::kernels::cpu

@@ -11,8 +11,9 @@ namespace {
 
 class ThreadExecutor final : public Executor {
  public:
-  explicit ThreadExecutor(int thread_count)
-      : concurrency_(
+  ThreadExecutor(int thread_count, CpuIsa isa)
+      : Executor(isa),
+        concurrency_(
             thread_count > 0
                 ? thread_count
                 : std::max(1, static_cast<int>(
@@ -50,8 +51,8 @@ class ThreadExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeThreadExecutor(int thread_count) {
-  return std::make_unique<ThreadExecutor>(thread_count);
+std::unique_ptr<Executor> MakeThreadExecutor(int thread_count, CpuIsa isa) {
+  return std::make_unique<ThreadExecutor>(thread_count, isa);
 }
 
 }  // namespace rowhouse::kernels::cpu

@@ -1,4 +1,9 @@
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include "kernels/backend.h"
+#include "kernels/cpu_isa.h"
 #include "tests/kernels/backend_conformance.h"
 
 namespace rowhouse::kernels {
@@ -10,12 +15,86 @@ BackendCase CpuWithThreads(int thread_count) {
           }};
 }
 
+// Skipped where the CPU does not run it.
+BackendCase CpuWithIsa(CpuIsa isa) {
+  return {NameOf(isa), [isa] {
+            return MakeBackend({.kind = BackendKind::kCpu,
+                                .device_index = 0,
+                                .thread_count = 2,
+                                .cpu_isa = isa});
+          }};
+}
+
+// Sets ROWHOUSE_CPU_ISA for a test, and puts back what it was.
+class CpuIsaVariable {
+ public:
+  explicit CpuIsaVariable(const char* value) {
+    const char* const old = std::getenv(kName);
+    if (old != nullptr) old_ = old;
+    setenv(kName, value, /*overwrite=*/1);
+  }
+  ~CpuIsaVariable() {
+    if (old_.has_value()) {
+      setenv(kName, old_->c_str(), /*overwrite=*/1);
+    } else {
+      unsetenv(kName);
+    }
+  }
+
+ private:
+  static constexpr const char* kName = "ROWHOUSE_CPU_ISA";
+  std::optional<std::string> old_;
+};
+
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Cpu, BackendTest,
                          ::testing::Values(CpuWithThreads(1), CpuWithThreads(2),
                                            CpuWithThreads(8)),
                          NameOfCase);
+
+INSTANTIATE_TEST_SUITE_P(CpuIsa, BackendTest,
+                         ::testing::Values(CpuWithIsa(CpuIsa::kPortable),
+                                           CpuWithIsa(CpuIsa::kAvx2),
+                                           CpuWithIsa(CpuIsa::kAvx512)),
+                         NameOfCase);
+
+TEST(ChooseCpuIsaTest, TakesTheBestByDefault) {
+  const CpuIsaVariable variable("");
+  EXPECT_EQ(ChooseCpuIsa({}).value(), BestCpuIsa());
+}
+
+TEST(ChooseCpuIsaTest, TakesWhatTheVariableNames) {
+  const CpuIsaVariable variable("portable");
+  EXPECT_EQ(ChooseCpuIsa({}).value(), CpuIsa::kPortable);
+}
+
+TEST(ChooseCpuIsaTest, PrefersTheOption) {
+  const CpuIsaVariable variable("avx9");
+  EXPECT_EQ(ChooseCpuIsa(CpuIsa::kPortable).value(), CpuIsa::kPortable);
+}
+
+TEST(ChooseCpuIsaTest, RefusesAnUnknownName) {
+  const CpuIsaVariable variable("avx9");
+  EXPECT_THAT(MakeBackend({}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        "ROWHOUSE_CPU_ISA is 'avx9'"));
+}
+
+TEST(ChooseCpuIsaTest, RefusesWhatTheCpuHasNot) {
+  if (HasCpuIsa(CpuIsa::kAvx512)) GTEST_SKIP() << "this CPU has them all";
+  EXPECT_THAT(ChooseCpuIsa(CpuIsa::kAvx512),
+              StatusIs(absl::StatusCode::kNotFound, "'avx512'"));
+}
+
+TEST(MakeBackendTest, TellsWhatItRuns) {
+  EXPECT_EQ(MakeBackend({.kind = BackendKind::kCpu,
+                         .device_index = 0,
+                         .thread_count = 3,
+                         .cpu_isa = CpuIsa::kPortable})
+                .value()
+                ->Description(),
+            "cpu, portable code, 3 threads");
+}
 
 TEST(MakeBackendTest, RefusesANegativeThreadCount) {
   EXPECT_THAT(MakeBackend({BackendKind::kCpu, 0, -1}),

@@ -30,6 +30,8 @@ class FailingBackend final : public kernels::Backend {
   /// tell which one it is of.
   static inline std::atomic<int64_t> live_bytes = 0;
 
+  std::string Description() const override { return real_->Description(); }
+
   absl::StatusOr<kernels::Buffer> Allocate(int64_t size_bytes) override {
     if (fail_allocations) return absl::ResourceExhaustedError("no memory");
     live_bytes += size_bytes;
