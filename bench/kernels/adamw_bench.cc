@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "bench/kernels/ceiling.h"
 #include "benchmark/benchmark.h"
 #include "kernels/backend.h"
 
@@ -53,7 +54,7 @@ void ApplyAdamW(benchmark::State& state) {
         .IgnoreError();
   }
   state.SetItemsProcessed(report.row_visits);
-  state.SetBytesProcessed(report.bytes_moved);
+  SetBytesMoved(state, report.bytes_moved);
 }
 BENCHMARK(ApplyAdamW)
     ->ArgName("master")

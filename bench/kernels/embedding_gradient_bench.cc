@@ -10,6 +10,7 @@
 #include <span>
 #include <unordered_set>
 
+#include "bench/kernels/ceiling.h"
 #include "benchmark/benchmark.h"
 #include "kernels/backend.h"
 
@@ -65,8 +66,8 @@ void AccumulateEmbeddingGradient(benchmark::State& state) {
   }
   const auto row_count = static_cast<int64_t>(distinct.size());
   state.SetItemsProcessed(state.iterations() * kTokens);
-  state.SetBytesProcessed(state.iterations() *
-                          (kTokens * dim * 2 + row_count * dim * 8));
+  SetBytesMoved(state,
+                state.iterations() * (kTokens * dim * 2 + row_count * dim * 8));
   state.counters["distinct_rows"] = static_cast<double>(row_count);
 }
 BENCHMARK(AccumulateEmbeddingGradient)

@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/kernels/ceiling.h"
 #include "benchmark/benchmark.h"
 #include "kernels/backend.h"
 
@@ -130,8 +131,8 @@ void Gather(benchmark::State& state) {
         .IgnoreError();
   }
   state.SetItemsProcessed(state.iterations() * kTouchedRows);
-  state.SetBytesProcessed(state.iterations() * kTouchedRows * 2 *
-                          workload.table().row_bytes());
+  SetBytesMoved(state, state.iterations() * kTouchedRows * 2 *
+                           workload.table().row_bytes());
 }
 
 // Slots in random order, which the event must sort.
@@ -140,7 +141,7 @@ void Event(benchmark::State& state) {
   int64_t bytes = 0;
   for (auto _ : state) bytes += workload.ApplyEvent().bytes_moved;
   state.SetItemsProcessed(state.iterations() * kTouchedRows);
-  state.SetBytesProcessed(bytes);
+  SetBytesMoved(state, bytes);
 }
 
 // A sorted want list, as one trainer sends it.
