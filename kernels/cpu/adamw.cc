@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/arithmetic.h"
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/statistics.h"
 
@@ -159,13 +160,13 @@ void ApplyAdamW(Executor& executor, const DenseTable& table,
                 EventReport& report) {
   WithDenseElement(table.dtype, [&]<typename Weight>() {
     WithDenseElement(table.main_grad_dtype, [&]<typename Main>() {
-      executor.ParallelFor(
-          table.row_count, RowGrain(4 * table.dim * kFloatBytes),
-          [&](int64_t begin, int64_t end) {
-            AdamWShare<Weight, Main> share(table, factors, policy);
-            for (int64_t i = begin; i < end; ++i) share.Apply(i);
-            AddTo(report, share.report());
-          });
+      VectorFor(executor, table.row_count,
+                RowGrain(4 * table.dim * kFloatBytes),
+                [&](int64_t begin, int64_t end) {
+                  AdamWShare<Weight, Main> share(table, factors, policy);
+                  for (int64_t i = begin; i < end; ++i) share.Apply(i);
+                  AddTo(report, share.report());
+                });
     });
   });
 }

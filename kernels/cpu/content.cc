@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kernels/arithmetic.h"
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/words.h"
 
@@ -86,21 +87,22 @@ void LandRows(Executor& executor, const void* from, void* to, int64_t row_count,
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
   std::atomic<int64_t> bad_row = kNoRow;
-  executor.ParallelFor(
-      row_count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
-        ContentSum sum;
-        for (int64_t i = begin; i < end; ++i) {
-          // Three loops over a row, but only the first finds it in memory.
-          const std::byte* row = source + i * row_bytes;
-          std::memcpy(target + i * row_bytes, row,
-                      static_cast<size_t>(row_bytes));
-          sum += RowContent(first_position + i,
-                            WordsContent(row, row_bytes, secrets));
-          if (!IsFiniteRow(row, row_bytes, check)) StoreLeast(bad_row, i);
-        }
-        AddTo(content.low, sum.low);
-        AddTo(content.high, sum.high);
-      });
+  VectorFor(executor, row_count, RowGrain(row_bytes),
+            [&](int64_t begin, int64_t end) {
+              ContentSum sum;
+              for (int64_t i = begin; i < end; ++i) {
+                // Three loops over a row, but only the first finds it in
+                // memory.
+                const std::byte* row = source + i * row_bytes;
+                std::memcpy(target + i * row_bytes, row,
+                            static_cast<size_t>(row_bytes));
+                sum += RowContent(first_position + i,
+                                  WordsContent(row, row_bytes, secrets));
+                if (!IsFiniteRow(row, row_bytes, check)) StoreLeast(bad_row, i);
+              }
+              AddTo(content.low, sum.low);
+              AddTo(content.high, sum.high);
+            });
   scan = RowScan();
   if (const int64_t row = bad_row.load(); row != kNoRow) {
     scan.non_finite_row = row;
@@ -115,20 +117,20 @@ uint64_t Digest(Executor& executor, const RowTable& table,
   const Secrets secrets(row_bytes);
   const auto* weights = static_cast<const std::byte*>(table.weights);
   uint64_t total = 0;
-  executor.ParallelFor(
-      table.row_count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
-        uint64_t sum = 0;
-        for (int64_t i = begin; i < end; ++i) {
-          const float v = ReplaySecondMoment(
-              table.second_moment[i], history.beta2, history.suffix_min,
-              int64_t{table.last_event[i]} + 1, history.event_count);
-          sum += RowDigest(
-              table.first_row_id + i,
-              WordsContent(weights + i * row_bytes, row_bytes, secrets),
-              std::bit_cast<uint32_t>(v));
-        }
-        AddTo(total, sum);
-      });
+  VectorFor(executor, table.row_count, RowGrain(row_bytes),
+            [&](int64_t begin, int64_t end) {
+              uint64_t sum = 0;
+              for (int64_t i = begin; i < end; ++i) {
+                const float v = ReplaySecondMoment(
+                    table.second_moment[i], history.beta2, history.suffix_min,
+                    int64_t{table.last_event[i]} + 1, history.event_count);
+                sum += RowDigest(
+                    table.first_row_id + i,
+                    WordsContent(weights + i * row_bytes, row_bytes, secrets),
+                    std::bit_cast<uint32_t>(v));
+              }
+              AddTo(total, sum);
+            });
   return total;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/statistics.h"
@@ -93,16 +94,16 @@ void InitializeDense(Executor& executor, const DenseTable& table,
       return;
     case Initializer::Kind::kUniform:
       WithDenseElement(table.dtype, [&]<typename Weight>() {
-        executor.ParallelFor(table.row_count, WeightGrain(table),
-                             [&](int64_t begin, int64_t end) {
-                               for (int64_t i = begin; i < end; ++i) {
-                                 SetRow<Weight>(table, i, [&](int64_t j) {
-                                   return UniformInitial(
-                                       initializer.seed, initializer.bound,
-                                       table.first_row_id + i, j);
-                                 });
-                               }
-                             });
+        VectorFor(executor, table.row_count, WeightGrain(table),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      SetRow<Weight>(table, i, [&](int64_t j) {
+                        return UniformInitial(initializer.seed,
+                                              initializer.bound,
+                                              table.first_row_id + i, j);
+                      });
+                    }
+                  });
       });
       return;
   }
@@ -118,12 +119,12 @@ void WriteDenseRows(Executor& executor, const DenseTable& table,
   WithDenseElement(table.dtype, [&]<typename Weight>() {
     const auto* from = static_cast<const Weight*>(rows);
     float* to = table.master + first_slot * table.dim;
-    executor.ParallelFor(row_count * table.dim, RowGrain(kFloatBytes),
-                         [&](int64_t begin, int64_t end) {
-                           for (int64_t i = begin; i < end; ++i) {
-                             to[i] = Widen(from[i]);
-                           }
-                         });
+    VectorFor(executor, row_count * table.dim, RowGrain(kFloatBytes),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  to[i] = Widen(from[i]);
+                }
+              });
   });
 }
 
@@ -138,19 +139,19 @@ void DenseStatistics(Executor& executor, const DenseTable& table,
   const int64_t row_bytes = table.dim * SizeOf(table.main_grad_dtype);
   WithDenseElement(table.main_grad_dtype, [&]<typename Main>() {
     const auto* main_grad = static_cast<const Main*>(table.main_grad);
-    executor.ParallelFor(
-        table.row_count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
-          std::vector<float> scratch(static_cast<size_t>(table.dim));
-          GradientStatistics share;
-          for (int64_t i = begin; i < end; ++i) {
-            const float* row =
-                InFp32(main_grad + i * table.dim, table.dim, scratch.data());
-            AddRow(share, SumOfSquares(row, table.dim));
-            if (table.bias_grad == nullptr) continue;
-            AddRow(share, SumOfSquares(table.bias_grad + i, 1));
-          }
-          AddTo(statistics, share);
-        });
+    VectorFor(executor, table.row_count, RowGrain(row_bytes),
+              [&](int64_t begin, int64_t end) {
+                std::vector<float> scratch(static_cast<size_t>(table.dim));
+                GradientStatistics share;
+                for (int64_t i = begin; i < end; ++i) {
+                  const float* row = InFp32(main_grad + i * table.dim,
+                                            table.dim, scratch.data());
+                  AddRow(share, SumOfSquares(row, table.dim));
+                  if (table.bias_grad == nullptr) continue;
+                  AddRow(share, SumOfSquares(table.bias_grad + i, 1));
+                }
+                AddTo(statistics, share);
+              });
   });
 }
 
@@ -159,16 +160,15 @@ uint64_t DenseDigest(Executor& executor, const DenseTable& table) {
   const int64_t fp32_row_bytes = std::max<int64_t>(table.dim, 1) * kFloatBytes;
   const Secrets secrets(fp32_row_bytes);
   std::atomic<uint64_t> total = 0;
-  executor.ParallelFor(table.row_count, RowGrain(3 * fp32_row_bytes),
-                       [&](int64_t begin, int64_t end) {
-                         uint64_t sum = 0;
-                         for (int64_t i = begin; i < end; ++i) {
-                           sum +=
-                               DenseRowDigest(table.first_row_id + i,
-                                              ArraysContent(table, i, secrets));
-                         }
-                         total.fetch_add(sum, std::memory_order_relaxed);
-                       });
+  VectorFor(executor, table.row_count, RowGrain(3 * fp32_row_bytes),
+            [&](int64_t begin, int64_t end) {
+              uint64_t sum = 0;
+              for (int64_t i = begin; i < end; ++i) {
+                sum += DenseRowDigest(table.first_row_id + i,
+                                      ArraysContent(table, i, secrets));
+              }
+              total.fetch_add(sum, std::memory_order_relaxed);
+            });
   return total.load(std::memory_order_relaxed);
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/sign_row.h"
@@ -104,31 +105,31 @@ template <typename Gradient, typename Wire>
 void WriteSums(Executor& executor, std::span<const NgramStep> steps,
                int64_t dim, const SignPool& pool, const EntryList& entries,
                Wire* out) {
-  executor.ParallelFor(
-      entries.size, RowGrain(dim * int64_t{sizeof(Gradient)}),
-      [&](int64_t begin, int64_t end) {
-        SumShare<Gradient, Wire> share(steps, dim, pool, out);
-        ForEachRun(
-            entries, begin, end,
-            [&](const Entry& entry) { share.Prefetch(entry); },
-            [&](std::span<const Entry> run) { share.Write(run); });
-      });
+  VectorFor(executor, entries.size, RowGrain(dim * int64_t{sizeof(Gradient)}),
+            [&](int64_t begin, int64_t end) {
+              SumShare<Gradient, Wire> share(steps, dim, pool, out);
+              ForEachRun(
+                  entries, begin, end,
+                  [&](const Entry& entry) { share.Prefetch(entry); },
+                  [&](std::span<const Entry> run) { share.Write(run); });
+            });
 }
 
 // Clears the rows of `out` that no entry names.
 void ClearGaps(Executor& executor, const EntryList& entries, int64_t slot_count,
                int64_t row_bytes, void* out) {
   const Entry* list = entries.data.get();
-  executor.ParallelFor(
-      entries.size + 1, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i == 0 ? 0 : list[i - 1].slot + 1;
-          const int64_t last = i == entries.size ? slot_count : list[i].slot;
-          if (first >= last) continue;
-          std::memset(static_cast<std::byte*>(out) + first * row_bytes, 0,
-                      static_cast<size_t>((last - first) * row_bytes));
-        }
-      });
+  VectorFor(executor, entries.size + 1, RowGrain(row_bytes),
+            [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                const int64_t first = i == 0 ? 0 : list[i - 1].slot + 1;
+                const int64_t last =
+                    i == entries.size ? slot_count : list[i].slot;
+                if (first >= last) continue;
+                std::memset(static_cast<std::byte*>(out) + first * row_bytes, 0,
+                            static_cast<size_t>((last - first) * row_bytes));
+              }
+            });
 }
 
 template <typename T>
@@ -138,8 +139,9 @@ void Forward(Executor& executor, const T* cache, int64_t dim,
   const auto count = static_cast<int64_t>(tokens.size());
   const auto row_of = [=](int64_t i) { return cache + slots[i] * dim; };
   const int64_t row_bytes = dim * int64_t{sizeof(T)};
-  executor.ParallelFor(
-      count, RowGrain(3 * row_bytes), [&](int64_t begin, int64_t end) {
+  VectorFor(
+      executor, count, RowGrain(3 * row_bytes),
+      [&](int64_t begin, int64_t end) {
         SignRow bigram_signs(pool, dim);
         SignRow trigram_signs(pool, dim);
         for (int64_t t = begin; t < end; ++t) {
@@ -165,21 +167,21 @@ void Backward(Executor& executor, const T* gradient, int64_t dim,
               std::span<const int32_t> tokens, const SignPool& pool,
               T* row_gradient) {
   const auto count = static_cast<int64_t>(tokens.size());
-  executor.ParallelFor(
-      count, RowGrain(3 * dim * int64_t{sizeof(T)}),
-      [&](int64_t begin, int64_t end) {
-        SignRow signs(pool, dim);
-        const auto write = [&](const T* from, T* __restrict to) {
-          for (int64_t j = 0; j < dim; ++j) to[j] = signs.Flip(from[j], j);
-        };
-        for (int64_t t = begin; t < end; ++t) {
-          const T* from = gradient + t * dim;
-          signs.Load(BigramSignRow(tokens.data(), t, pool.row_count));
-          write(from, row_gradient + t * dim);
-          signs.Load(TrigramSignRow(tokens.data(), t, pool.row_count));
-          write(from, row_gradient + (count + t) * dim);
-        }
-      });
+  VectorFor(executor, count, RowGrain(3 * dim * int64_t{sizeof(T)}),
+            [&](int64_t begin, int64_t end) {
+              SignRow signs(pool, dim);
+              const auto write = [&](const T* from, T* __restrict to) {
+                for (int64_t j = 0; j < dim; ++j)
+                  to[j] = signs.Flip(from[j], j);
+              };
+              for (int64_t t = begin; t < end; ++t) {
+                const T* from = gradient + t * dim;
+                signs.Load(BigramSignRow(tokens.data(), t, pool.row_count));
+                write(from, row_gradient + t * dim);
+                signs.Load(TrigramSignRow(tokens.data(), t, pool.row_count));
+                write(from, row_gradient + (count + t) * dim);
+              }
+            });
 }
 
 }  // namespace
@@ -191,7 +193,7 @@ void NgramRowIds(Executor& executor, std::span<const int32_t> tokens,
   const auto count = static_cast<int64_t>(tokens.size());
   int64_t* bigrams = row_ids.data();
   int64_t* trigrams = bigrams + count;
-  executor.ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+  VectorFor(executor, count, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       bigrams[t] = BigramRowId(tokens.data(), t, layout);
       trigrams[t] = TrigramRowId(tokens.data(), t, layout);

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "kernels/arithmetic.h"
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/row_ops.h"
 
@@ -19,7 +20,7 @@ EntryList SortedEntries(Executor& executor, const EmbeddingGradient& gradient) {
   const auto rows = reinterpret_cast<uintptr_t>(gradient.rows);
   EntryList entries(count);
   Entry* to = entries.data.get();
-  executor.ParallelFor(count, kSlotGrain, [&](int64_t begin, int64_t end) {
+  VectorFor(executor, count, kSlotGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       to[i] = {gradient.slots[static_cast<size_t>(i)],
                rows + static_cast<uintptr_t>(i * stride_bytes)};
@@ -48,26 +49,26 @@ void Accumulate(Executor& executor, const MainGrad& main_grad,
   const auto main_row = [&](int64_t slot) {
     return static_cast<Main*>(main_grad.data) + slot * main_grad.row_stride;
   };
-  executor.ParallelFor(
-      entries.size, RowGrain(entry_bytes + main_bytes),
-      [&](int64_t begin, int64_t end) {
-        RowRunSum sum(dim);
-        ForEachRun(
-            entries, begin, end,
-            [&](const Entry& entry) {
-              PrefetchRow(RowOf(entry), entry_bytes);
-              PrefetchRow(main_row(entry.slot), main_bytes);
-            },
-            [&](std::span<const Entry> run) {
-              sum.Start();
-              for (const Entry& entry : run) {
-                const auto* row = static_cast<const Gradient*>(RowOf(entry));
-                sum.Add([row](int64_t j) { return Widen(row[j]); });
-              }
-              AddRounded<Main, Gradient>(sum.Finish(), dim,
-                                         main_row(run.front().slot));
+  VectorFor(executor, entries.size, RowGrain(entry_bytes + main_bytes),
+            [&](int64_t begin, int64_t end) {
+              RowRunSum sum(dim);
+              ForEachRun(
+                  entries, begin, end,
+                  [&](const Entry& entry) {
+                    PrefetchRow(RowOf(entry), entry_bytes);
+                    PrefetchRow(main_row(entry.slot), main_bytes);
+                  },
+                  [&](std::span<const Entry> run) {
+                    sum.Start();
+                    for (const Entry& entry : run) {
+                      const auto* row =
+                          static_cast<const Gradient*>(RowOf(entry));
+                      sum.Add([row](int64_t j) { return Widen(row[j]); });
+                    }
+                    AddRounded<Main, Gradient>(sum.Finish(), dim,
+                                               main_row(run.front().slot));
+                  });
             });
-      });
 }
 
 }  // namespace

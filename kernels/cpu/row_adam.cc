@@ -153,8 +153,8 @@ void ApplyRowAdamEvent(Executor& executor, const RowTable& table,
 void BringCurrent(Executor& executor, const RowTable& table,
                   const Beta2History& history, std::span<const int64_t> slots) {
   const auto count = static_cast<int64_t>(slots.size());
-  executor.ParallelFor(
-      count, RowGrain(kStateBytes), [&](int64_t begin, int64_t end) {
+  VectorFor(
+      executor, count, RowGrain(kStateBytes), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           if (i + kRowsAhead < count) {
             const int64_t ahead = slots[static_cast<size_t>(i + kRowsAhead)];
@@ -176,8 +176,9 @@ void MergedStatistics(Executor& executor, std::span<const GradientPart> parts,
   const int64_t row_bytes = dim * SizeOf(gradient_dtype);
   const EntryList entries = MergeParts(executor, parts, row_bytes);
   WithElement(gradient_dtype, [&]<typename Gradient>() {
-    executor.ParallelFor(
-        entries.size, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
+    VectorFor(
+        executor, entries.size, RowGrain(row_bytes),
+        [&](int64_t begin, int64_t end) {
           RowRunSum sum(dim);
           GradientStatistics share;
           ForEachRun(

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/hash.h"
 
@@ -14,17 +15,17 @@ constexpr int64_t kByteGrain = 1 << 20;
 template <typename Weight>
 void FillUniform(Executor& executor, const RowTable& table, uint64_t seed,
                  float bound) {
-  executor.ParallelFor(table.row_count, RowGrain(table.row_bytes()),
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t i = begin; i < end; ++i) {
-                           Weight* row = static_cast<Weight*>(table.weights) +
-                                         i * table.dim;
-                           for (int64_t j = 0; j < table.dim; ++j) {
-                             row[j] = Narrow<Weight>(UniformInitial(
-                                 seed, bound, table.first_row_id + i, j));
-                           }
-                         }
-                       });
+  VectorFor(executor, table.row_count, RowGrain(table.row_bytes()),
+            [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                Weight* row =
+                    static_cast<Weight*>(table.weights) + i * table.dim;
+                for (int64_t j = 0; j < table.dim; ++j) {
+                  row[j] = Narrow<Weight>(
+                      UniformInitial(seed, bound, table.first_row_id + i, j));
+                }
+              }
+            });
 }
 
 }  // namespace
