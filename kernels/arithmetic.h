@@ -38,12 +38,17 @@ constexpr float Bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
 }
 
+/// `FloatToBf16` in the upper half of a word, whose lower half means nothing.
+constexpr uint32_t FloatToBf16High(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+  return IsNan(x) ? uint32_t{kCanonicalNanBf16} << 16 : rounded;
+}
+
 /// Rounds to nearest, ties to even; overflow gives infinity, any NaN the
 /// canonical one.
 constexpr uint16_t FloatToBf16(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
-  const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-  return IsNan(x) ? kCanonicalNanBf16 : static_cast<uint16_t>(rounded);
+  return static_cast<uint16_t>(FloatToBf16High(x) >> 16);
 }
 
 /// Widens exactly, subnormals and NaN payloads too.
@@ -55,8 +60,8 @@ constexpr float Fp16ToFloat(uint16_t bits) {
   const uint32_t normal = (magnitude << 13) + bias;
   const uint32_t subnormal = std::bit_cast<uint32_t>(
       static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24F);
-  return std::bit_cast<float>(
-      sign | (magnitude < 0x0400U ? subnormal : normal));
+  return std::bit_cast<float>(sign |
+                              (magnitude < 0x0400U ? subnormal : normal));
 }
 
 /// Rounds to nearest, ties to even, subnormals too; 65520 and more give
@@ -110,10 +115,10 @@ struct RunSum {
 /// `partial[i] = partial[i] + partial[i + offset]` for `i < offset`. Partial
 /// sum 0 is the result.
 ///
-/// A warp follows it with lane `i / 8` holding partials `8*(i/8) .. +7`: offsets
-/// 128 to 8 are shuffles, 4 to 1 are local. A SIMD loop follows it with whole
-/// vectors. Rows shorter than 256 leave partials at +0, and adding +0 to a sum
-/// of squares changes no bit, so those steps may be left out.
+/// A warp follows it with lane `i / 8` holding partials `8*(i/8) .. +7`:
+/// offsets 128 to 8 are shuffles, 4 to 1 are local. A SIMD loop follows it with
+/// whole vectors. Rows shorter than 256 leave partials at +0, and adding +0 to
+/// a sum of squares changes no bit, so those steps may be left out.
 inline constexpr int64_t kSquarePartials = 256;
 
 // ------------------------------------------------------------ second moment --

@@ -66,7 +66,8 @@ class SumShare {
       const GradientSource source = GradientSource::Of(entry);
       const Gradient* row = RowAt(source);
       signs_.Load(SignRowAt(source));
-      sum_.Add([&, row](int64_t j) { return Widen(signs_.Flip(row[j], j)); });
+      sum_.Add([&, row](int64_t j) { return Widen(signs_.Flip(row[j], j)); },
+               FetchNothing);
     }
     const float* sum = sum_.Finish();
     Wire* to = out_ + run.front().slot * dim_;

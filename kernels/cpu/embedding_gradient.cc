@@ -1,11 +1,13 @@
 #include "kernels/cpu/embedding_gradient.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "kernels/arithmetic.h"
 #include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/merge.h"
+#include "kernels/cpu/merged_row.h"
 #include "kernels/cpu/row_ops.h"
 
 namespace rowhouse::kernels::cpu {
@@ -30,13 +32,13 @@ EntryList SortedEntries(Executor& executor, const EmbeddingGradient& gradient) {
   return entries;
 }
 
-// `main = RNE(fl32(main + r))`, `r` being `sum` rounded to the gradient's type.
-template <typename Main, typename Gradient>
-void AddRounded(const float* __restrict sum, int64_t dim,
+// `main = RNE(fl32(main + r))`, `r` being the merged gradient rounded to its
+// type, for columns `[begin, end)`.
+template <typename Main, typename Merged>
+void AddRounded(const Merged& merged, int64_t begin, int64_t end,
                 Main* __restrict main) {
-  for (int64_t j = 0; j < dim; ++j) {
-    const float r = Widen(Narrow<Gradient>(sum[j]));
-    main[j] = Narrow<Main>(Widen(main[j]) + r);
+  for (int64_t j = begin; j < end; ++j) {
+    main[j] = Narrow<Main>(Widen(main[j]) + merged.Rounded(j));
   }
 }
 
@@ -59,14 +61,19 @@ void Accumulate(Executor& executor, const MainGrad& main_grad,
                     PrefetchRow(main_row(entry.slot), main_bytes);
                   },
                   [&](std::span<const Entry> run) {
-                    sum.Start();
-                    for (const Entry& entry : run) {
-                      const auto* row =
-                          static_cast<const Gradient*>(RowOf(entry));
-                      sum.Add([row](int64_t j) { return Widen(row[j]); });
-                    }
-                    AddRounded<Main, Gradient>(sum.Finish(), dim,
-                                               main_row(run.front().slot));
+                    WithMerged<Gradient>(
+                        entries, run, dim, sum,
+                        [&](const auto& merged, const auto& before) {
+                          Main* main = main_row(run.front().slot);
+                          const Main* ahead =
+                              main_row(EntryAhead(entries, run.back()).slot);
+                          for (int64_t j = 0; j < dim; j += kBlockColumns) {
+                            before(j);
+                            PrefetchBlock(ahead, j, dim);
+                            AddRounded(merged, j,
+                                       std::min(dim, j + kBlockColumns), main);
+                          }
+                        });
                   });
             });
 }

@@ -71,6 +71,14 @@ void ForEachRun(const EntryList& entries, int64_t begin, int64_t end,
   }
 }
 
+/// The entry some rows after `entry` of the list, to fetch; near the end
+/// itself.
+inline const Entry& EntryAhead(const EntryList& entries, const Entry& entry) {
+  constexpr int64_t kAhead = 4;
+  const Entry* end = entries.data.get() + entries.size;
+  return kAhead < end - &entry ? (&entry)[kAhead] : entry;
+}
+
 }  // namespace rowhouse::kernels::cpu
 
 #endif  // ROWHOUSE_KERNELS_CPU_MERGE_H_

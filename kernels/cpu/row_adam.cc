@@ -8,6 +8,7 @@
 #include "kernels/arithmetic.h"
 #include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/merge.h"
+#include "kernels/cpu/merged_row.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/statistics.h"
 
@@ -16,35 +17,43 @@ namespace {
 
 constexpr int64_t kStateBytes = sizeof(float) + sizeof(int32_t);
 
-template <typename Gradient>
-const float* SumRun(std::span<const Entry> run, RowRunSum& sum) {
-  sum.Start();
-  for (const Entry& entry : run) {
-    const auto* row = static_cast<const Gradient*>(RowOf(entry));
-    sum.Add([row](int64_t j) { return Widen(row[j]); });
+// Writes columns `[begin, end)` of the updated row to `to` and says whether all
+// of them are finite.
+template <typename Merged>
+bool UpdateColumns(const uint16_t* __restrict from, const Merged& g,
+                   float denominator, RowAdamFactors factors, int64_t begin,
+                   int64_t end, uint16_t* __restrict to) {
+  // Each half's exponent of all ones carries into its sign's place.
+  uint32_t carries = 0;
+  const auto carries_of = [](uint32_t word) {
+    return (word & 0x7f807f80U) + 0x00800080U;
+  };
+  const int64_t pairs_end = end - (end - begin) % 2;
+  for (int64_t j = begin; j < pairs_end; j += 2) {
+    const Bf16Pair p = Bf16Pair::Load(from + j);
+    const Bf16Pair merged = g.Pair(j);
+    const uint32_t word =
+        Bf16Pair{UpdateWeight(p.even, merged.even, denominator, factors),
+                 UpdateWeight(p.odd, merged.odd, denominator, factors)}
+            .Word();
+    std::memcpy(to + j, &word, sizeof(word));
+    carries |= carries_of(word);
   }
-  return sum.Finish();
+  if (pairs_end < end) {
+    to[pairs_end] = Narrow<uint16_t>(UpdateWeight(
+        Widen(from[pairs_end]), g(pairs_end), denominator, factors));
+    carries |= carries_of(to[pairs_end]);
+  }
+  return (carries & 0x80008000U) == 0;
 }
 
-// Writes the updated row to `to` and says whether all of it is finite.
-bool UpdateRow(const uint16_t* __restrict from, const float* __restrict g,
-               float denominator, RowAdamFactors factors, int64_t dim,
-               uint16_t* __restrict to) {
-  int16_t largest = 0;  // Of the bits without sign: not finite from 0x7f80 on.
-  for (int64_t j = 0; j < dim; ++j) {
-    to[j] = Narrow<uint16_t>(
-        UpdateWeight(Widen(from[j]), g[j], denominator, factors));
-    largest = std::max(largest, static_cast<int16_t>(to[j] & 0x7fffU));
-  }
-  return largest < 0x7f80;
-}
-
-bool UpdateRow(const float* __restrict from, const float* __restrict g,
-               float denominator, RowAdamFactors factors, int64_t dim,
-               float* __restrict to) {
-  int32_t largest = 0;
-  for (int64_t j = 0; j < dim; ++j) {
-    to[j] = Narrow<float>(UpdateWeight(from[j], g[j], denominator, factors));
+template <typename Merged>
+bool UpdateColumns(const float* __restrict from, const Merged& g,
+                   float denominator, RowAdamFactors factors, int64_t begin,
+                   int64_t end, float* __restrict to) {
+  int32_t largest = 0;  // Of the bits without sign.
+  for (int64_t j = begin; j < end; ++j) {
+    to[j] = Narrow<float>(UpdateWeight(from[j], g(j), denominator, factors));
     largest =
         std::max(largest, std::bit_cast<int32_t>(to[j]) & int32_t{0x7fffffff});
   }
@@ -55,9 +64,11 @@ bool UpdateRow(const float* __restrict from, const float* __restrict g,
 template <typename Weight, typename Gradient>
 class EventShare {
  public:
-  EventShare(const RowTable& table, const RowAdamEvent& event)
+  EventShare(const RowTable& table, const RowAdamEvent& event,
+             const EntryList& entries)
       : table_(table),
         event_(event),
+        entries_(entries),
         weights_(static_cast<Weight*>(table.weights)),
         sum_(table.dim),
         new_row_(static_cast<size_t>(table.dim)) {}
@@ -74,9 +85,12 @@ class EventShare {
     report_.entry_count += entry_count;
     report_.bytes_moved += entry_count * table_.dim * int64_t{sizeof(Gradient)};
     ++report_.row_visits;
-    if (!Update(run.front().slot, SumRun<Gradient>(run, sum_))) {
-      ++report_.untouched_row_count;
-    }
+    const bool updated =
+        WithMerged<Gradient>(entries_, run, table_.dim, sum_,
+                             [&](const auto& merged, const auto& before) {
+                               return Update(run, merged, before);
+                             });
+    if (!updated) ++report_.untouched_row_count;
   }
 
   const EventReport& report() const { return report_; }
@@ -84,10 +98,13 @@ class EventShare {
  private:
   // False, with nothing stored, where the policy asks for finite values and
   // one is not.
-  bool Update(int64_t slot, const float* g) {
+  template <typename Merged, typename Before>
+  bool Update(std::span<const Entry> run, const Merged& g,
+              const Before& before) {
+    const int64_t slot = run.front().slot;
     const bool any_value = event_.policy == NonFinitePolicy::kPropagate;
     const float mean_square =
-        SumOfSquares(g, table_.dim) / static_cast<float>(table_.dim);
+        SumOfSquares(table_.dim, g, before) / static_cast<float>(table_.dim);
     // A sum that is not finite has a mean square that is not finite.
     if (!any_value && !IsFinite(mean_square)) return false;
 
@@ -104,8 +121,16 @@ class EventShare {
 
     Weight* row = weights_ + slot * table_.dim;
     report_.bytes_moved += table_.row_bytes();
-    const bool finite = UpdateRow(row, g, RowAdamDenominator(v, event_.factors),
-                                  event_.factors, table_.dim, new_row_.data());
+    const Weight* row_ahead =
+        weights_ + EntryAhead(entries_, run.back()).slot * table_.dim;
+    const float denominator = RowAdamDenominator(v, event_.factors);
+    bool finite = true;
+    for (int64_t j = 0; j < table_.dim; j += kBlockColumns) {
+      PrefetchBlock(row_ahead, j, table_.dim);
+      finite &= UpdateColumns(row, g, denominator, event_.factors, j,
+                              std::min(table_.dim, j + kBlockColumns),
+                              new_row_.data());
+    }
     if (!any_value && !finite) return false;
 
     std::memcpy(row, new_row_.data(), static_cast<size_t>(table_.row_bytes()));
@@ -117,6 +142,7 @@ class EventShare {
 
   const RowTable table_;
   const RowAdamEvent& event_;
+  const EntryList& entries_;
   Weight* const weights_;
   RowRunSum sum_;
   std::vector<Weight> new_row_;
@@ -130,7 +156,7 @@ void ApplyEvent(Executor& executor, const RowTable& table,
   const EntryList entries = MergeParts(executor, event.parts, entry_bytes);
   VectorFor(executor, entries.size, RowGrain(entry_bytes + table.row_bytes()),
             [&](int64_t begin, int64_t end) {
-              EventShare<Weight, Gradient> share(table, event);
+              EventShare<Weight, Gradient> share(table, event, entries);
               ForEachRun(
                   entries, begin, end,
                   [&](const Entry& entry) { share.Prefetch(entry); },
@@ -185,7 +211,12 @@ void MergedStatistics(Executor& executor, std::span<const GradientPart> parts,
               entries, begin, end,
               [&](const Entry& entry) { PrefetchRow(RowOf(entry), row_bytes); },
               [&](std::span<const Entry> run) {
-                AddRow(share, SumOfSquares(SumRun<Gradient>(run, sum), dim));
+                const float squares = WithMerged<Gradient>(
+                    entries, run, dim, sum,
+                    [&](const auto& merged, const auto& before) {
+                      return SumOfSquares(dim, merged, before);
+                    });
+                AddRow(share, squares);
               });
           AddTo(statistics, share);
         });

@@ -79,15 +79,30 @@ inline int64_t RowGrain(int64_t row_bytes) {
 /// Rows to fetch ahead of the one at work, to cover a memory access.
 inline constexpr int64_t kRowsAhead = 12;
 
-/// Asks for the first lines of a row; the hardware follows with the others.
+/// Asks for some lines of a row; the hardware follows with the others.
 inline void PrefetchRow(const void* row, int64_t row_bytes) {
-  constexpr int64_t kLineBytes = 64;
-  constexpr int64_t kMostBytes = 512;
+  constexpr int64_t kStrideBytes = 512;
   const auto* bytes = static_cast<const char*>(row);
-  const int64_t end = std::min(row_bytes, kMostBytes);
-  for (int64_t at = 0; at < end; at += kLineBytes)
-    __builtin_prefetch(bytes + at);
+  for (int64_t at = 0; at < row_bytes; at += kStrideBytes)
+    __builtin_prefetch(bytes + at, 0, 2);
 }
+
+/// Columns worked on between one request for lines ahead and the next. A core
+/// waits on few lines at a time, so what comes next is asked for bit by bit.
+inline constexpr int64_t kBlockColumns = 256;
+
+/// Asks for the lines of a block of a row's `dim` columns.
+template <typename T>
+void PrefetchBlock(const T* row, int64_t first_column, int64_t dim) {
+  constexpr int64_t kLineElements = 64 / int64_t{sizeof(T)};
+  const int64_t end = std::min(dim, first_column + kBlockColumns);
+  for (int64_t j = first_column; j < end; j += kLineElements) {
+    __builtin_prefetch(row + j);
+  }
+}
+
+/// What loops over blocks do before each where they fetch nothing.
+inline void FetchNothing(int64_t /*first_column*/) {}
 
 /// The run-sum (arithmetic.h) of one row's entries. Scratch of two rows;
 /// allocate it once per loop body.
@@ -98,15 +113,21 @@ class RowRunSum {
 
   void Start() { count_ = 0; }
 
-  /// Adds an entry: `entry(j)` is its column `j`.
-  template <typename Entry>
-  void Add(const Entry& entry) {
+  /// Adds an entry: `entry(j)` is its column `j`. Calls `before(j)` before each
+  /// block of columns.
+  template <typename Entry, typename Before>
+  void Add(const Entry& entry, const Before& before) {
     const auto dim = static_cast<int64_t>(total_.size());
     float* __restrict chunk = chunk_.data();
-    if (count_ % kRunChunk == 0) {
-      for (int64_t j = 0; j < dim; ++j) chunk[j] = 0.0F + entry(j);
-    } else {
-      for (int64_t j = 0; j < dim; ++j) chunk[j] = chunk[j] + entry(j);
+    const bool first = count_ % kRunChunk == 0;
+    for (int64_t begin = 0; begin < dim; begin += kBlockColumns) {
+      before(begin);
+      const int64_t end = std::min(dim, begin + kBlockColumns);
+      if (first) {
+        for (int64_t j = begin; j < end; ++j) chunk[j] = 0.0F + entry(j);
+      } else {
+        for (int64_t j = begin; j < end; ++j) chunk[j] = chunk[j] + entry(j);
+      }
     }
     if (++count_ % kRunChunk == 0) FoldChunk();
   }
@@ -151,24 +172,60 @@ void FoldPartials(float* partial, int64_t width) {
 
 }  // namespace internal
 
-/// Sum of squares of a row in the order of arithmetic.h.
-inline float SumOfSquares(const float* __restrict row, int64_t dim) {
+/// Sum of squares of a row whose column `j` is `column(j)`, in the order of
+/// arithmetic.h. Calls `before(j)` before each block of columns.
+template <typename Column, typename Before>
+float SumOfSquares(int64_t dim, const Column& column, const Before& before) {
+  static_assert(kSquarePartials == kBlockColumns);
   alignas(64) float partial[kSquarePartials];
   const auto width = static_cast<int64_t>(
       std::bit_ceil(static_cast<uint64_t>(std::min(dim, kSquarePartials))));
-  std::memset(partial, 0, static_cast<size_t>(width) * sizeof(float));
   int64_t first = 0;
-  for (; first + kSquarePartials <= dim; first += kSquarePartials) {
+  before(first);
+  if (dim >= kSquarePartials) {  // A square added to +0 is the square.
     for (int64_t i = 0; i < kSquarePartials; ++i) {
-      partial[i] = partial[i] + row[first + i] * row[first + i];
+      partial[i] = column(i) * column(i);
+    }
+    first = kSquarePartials;
+  } else {
+    std::memset(partial, 0, static_cast<size_t>(width) * sizeof(float));
+  }
+  for (; first + kSquarePartials <= dim; first += kSquarePartials) {
+    before(first);
+    for (int64_t i = 0; i < kSquarePartials; ++i) {
+      partial[i] = partial[i] + column(first + i) * column(first + i);
     }
   }
   for (int64_t i = 0; i < dim - first; ++i) {
-    partial[i] = partial[i] + row[first + i] * row[first + i];
+    partial[i] = partial[i] + column(first + i) * column(first + i);
   }
   internal::FoldPartials<kSquarePartials / 2>(partial, width);
   return partial[0];
 }
+
+inline float SumOfSquares(const float* row, int64_t dim) {
+  return SumOfSquares(
+      dim, [row](int64_t j) { return row[j]; }, FetchNothing);
+}
+
+/// Two bf16 elements side by side, as one word of memory: to widen or narrow
+/// them takes no shuffle of vectors.
+struct Bf16Pair {
+  float even;
+  float odd;
+
+  static Bf16Pair Load(const uint16_t* from) {
+    static_assert(std::endian::native == std::endian::little);
+    uint32_t word;
+    std::memcpy(&word, from, sizeof(word));
+    return {std::bit_cast<float>(word << 16),
+            std::bit_cast<float>(word & 0xffff0000U)};
+  }
+  /// Both, rounded.
+  uint32_t Word() const {
+    return (FloatToBf16High(odd) & 0xffff0000U) | FloatToBf16High(even) >> 16;
+  }
+};
 
 }  // namespace rowhouse::kernels::cpu
 

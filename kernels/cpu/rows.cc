@@ -1,16 +1,22 @@
 #include "kernels/cpu/rows.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/hash.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
 
 constexpr int64_t kByteGrain = 1 << 20;
+constexpr int64_t kLineBytes = 64;
+
+// Gathers of so much and more bypass the caches, which would not keep them.
+constexpr int64_t kStreamFromBytes = 8 << 20;
 
 template <typename Weight>
 void FillUniform(Executor& executor, const RowTable& table, uint64_t seed,
@@ -75,6 +81,10 @@ void GatherRows(Executor& executor, const RowTable& table,
   const auto count = static_cast<int64_t>(slots.size());
   const int64_t row_bytes = table.row_bytes();
   const auto* weights = static_cast<const std::byte*>(table.weights);
+  const bool stream = CanStream(executor.isa()) &&
+                      count * row_bytes >= kStreamFromBytes &&
+                      row_bytes % kLineBytes == 0 &&
+                      reinterpret_cast<uintptr_t>(out) % kLineBytes == 0;
   executor.ParallelFor(
       count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
         auto* to = static_cast<std::byte*>(out) + begin * row_bytes;
@@ -83,9 +93,15 @@ void GatherRows(Executor& executor, const RowTable& table,
             const int64_t ahead = slots[static_cast<size_t>(i + kRowsAhead)];
             PrefetchRow(weights + ahead * row_bytes, row_bytes);
           }
-          std::memcpy(to, weights + slots[static_cast<size_t>(i)] * row_bytes,
-                      static_cast<size_t>(row_bytes));
+          const std::byte* row =
+              weights + slots[static_cast<size_t>(i)] * row_bytes;
+          if (stream) {
+            StreamLines(row, to, row_bytes);
+          } else {
+            std::memcpy(to, row, static_cast<size_t>(row_bytes));
+          }
         }
+        if (stream) EndStream();
       });
 }
 
