@@ -7,11 +7,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/compile_for.h"
+#include "kernels/cpu/gemm_amx.h"
 
 namespace rowhouse::kernels {
 namespace {
 
-constexpr std::array kFromBest = {CpuIsa::kAvx512, CpuIsa::kAvx2,
+constexpr std::array kFromBest = {CpuIsa::kAmx, CpuIsa::kAvx512, CpuIsa::kAvx2,
                                   CpuIsa::kPortable};
 
 absl::StatusOr<CpuIsa> IsaOfEnvironment() {
@@ -23,7 +24,7 @@ absl::StatusOr<CpuIsa> IsaOfEnvironment() {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("ROWHOUSE_CPU_ISA is '", name,
-                   "'; it must be 'portable', 'avx2' or 'avx512'"));
+                   "'; it must be 'portable', 'avx2', 'avx512' or 'amx'"));
 }
 
 }  // namespace
@@ -36,6 +37,8 @@ std::string NameOf(CpuIsa isa) {
       return "avx2";
     case CpuIsa::kAvx512:
       return "avx512";
+    case CpuIsa::kAmx:
+      return "amx";
   }
   return "";
 }
@@ -48,6 +51,8 @@ bool HasCpuIsa(CpuIsa isa) {
       return cpu::HasAvx2();
     case CpuIsa::kAvx512:
       return cpu::HasAvx512();
+    case CpuIsa::kAmx:
+      return cpu::HasAvx512() && cpu::amx::IsAvailable();
   }
   return false;
 }

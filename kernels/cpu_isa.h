@@ -10,14 +10,15 @@
 namespace rowhouse::kernels {
 
 /// The instructions that the CPU backend's loops are compiled for. All give the
-/// same bits.
+/// same bits but for products of matrices, which the head alone has.
 enum class CpuIsa : uint8_t {
   kPortable = 1,  ///< Those every CPU of the build's kind has.
   kAvx2 = 2,
   kAvx512 = 3,  ///< AVX-512 F, BW, DQ and VL.
+  kAmx = 4,     ///< The same, with products of bf16 tiles (AMX-BF16).
 };
 
-/// "portable", "avx2" or "avx512".
+/// "portable", "avx2", "avx512" or "amx".
 std::string NameOf(CpuIsa isa);
 
 /// Whether this CPU and its operating system run `isa`.

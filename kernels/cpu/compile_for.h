@@ -73,6 +73,7 @@ void CallFor(CpuIsa isa, const Body& body, Arguments... arguments) {
     case CpuIsa::kAvx2:
       return InAvx2(body, arguments...);
     case CpuIsa::kAvx512:
+    case CpuIsa::kAmx:
       return InAvx512(body, arguments...);
   }
 }

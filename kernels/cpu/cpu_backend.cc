@@ -12,6 +12,7 @@
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/row_adam.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/scratch.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -128,7 +129,7 @@ class CpuBackend final : public Backend {
                                    const HeadInputs& inputs,
                                    const HeadBlocks& blocks,
                                    const HeadStatistics& statistics) override {
-    return cpu::HeadTokenStatistics(*executor_, slice, inputs, blocks,
+    return cpu::HeadTokenStatistics(*executor_, scratch_, slice, inputs, blocks,
                                     statistics);
   }
 
@@ -138,7 +139,7 @@ class CpuBackend final : public Backend {
                                   const HeadBlocks& blocks,
                                   std::span<std::byte> kept,
                                   float* hidden_gradient) override {
-    return cpu::HeadHiddenGradient(*executor_, slice, inputs, merged, blocks,
+    return cpu::HeadHiddenGradient(*executor_, scratch_, slice, inputs, merged, blocks,
                                    kept, hidden_gradient);
   }
 
@@ -149,7 +150,7 @@ class CpuBackend final : public Backend {
                                   std::span<const std::byte> kept,
                                   const MainGrad& main_grad,
                                   float* bias_grad) override {
-    return cpu::HeadWeightGradient(*executor_, slice, inputs, merged, blocks,
+    return cpu::HeadWeightGradient(*executor_, scratch_, slice, inputs, merged, blocks,
                                    kept, main_grad, bias_grad);
   }
 
@@ -197,6 +198,7 @@ class CpuBackend final : public Backend {
 
  private:
   const std::unique_ptr<Executor> executor_;
+  ScratchPool scratch_;
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/gemm_amx.h"
+
 namespace rowhouse::kernels::cpu {
 namespace {
 
@@ -18,8 +20,12 @@ int StrideOf(int64_t stride) {
 
 }  // namespace
 
-void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
-              Into into, float* out, int64_t stride) {
+void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
+              const ProductShape& shape, Into into, float* out,
+              int64_t stride) {
+  if (isa == CpuIsa::kAmx) {
+    return amx::Multiply(a, b, shape, into, out, stride);
+  }
   [[maybe_unused]] static const bool one_thread = [] {
     openblas_set_num_threads(1);
     return true;

@@ -3,15 +3,26 @@
 
 #include <cstdint>
 
+#include "kernels/cpu_isa.h"
+#include "kernels/dtype.h"
+
 namespace rowhouse::kernels::cpu {
 
-/// An fp32 operand of a product, row-major: element (i, j) is
-/// `data[i * stride + j]`, or with `transposed` `data[j * stride + i]`.
+/// An operand of a product, row-major: element (i, j) is
+/// `data[i * stride + j]`, or with `transposed` `data[j * stride + i]`. All are
+/// numbers of `dtype`, held as fp32.
 struct Operand {
   const float* data;
   int64_t stride;
+  DType dtype;
   bool transposed = false;
 };
+
+/// The same matrix, read the other way.
+inline Operand Transposed(Operand operand) {
+  operand.transposed = !operand.transposed;
+  return operand;
+}
 
 /// Sizes of a product [m, k] x [k, n]; each fits an int.
 struct ProductShape {
@@ -22,12 +33,14 @@ struct ProductShape {
 
 enum class Into : uint8_t { kWrite, kAdd };
 
-/// `out = a x b` or `out += a x b` by OpenBLAS on the calling thread; sets
-/// OpenBLAS to one thread a call. Row `i` of `out` begins at `i * stride`. The
-/// order of sums is OpenBLAS's own: it repeats for the same shape on the same
-/// machine, and may differ between places in a matrix.
-void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
-              Into into, float* out, int64_t stride);
+/// `out = a x b` or `out += a x b` with fp32 sums on the calling thread. Row `i`
+/// of `out` begins at `i * stride`.
+///
+/// For kAmx by tiles (gemm_amx.h), else by OpenBLAS, which it sets to one thread
+/// a call. The order of OpenBLAS's sums is its own: it repeats for the same
+/// shape on the same machine, and may differ between places in a matrix.
+void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
+              const ProductShape& shape, Into into, float* out, int64_t stride);
 
 }  // namespace rowhouse::kernels::cpu
 

@@ -1,14 +1,13 @@
 #include "kernels/cpu/head.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head_block.h"
 #include "kernels/cpu/row_ops.h"
-#include "kernels/cpu/scratch.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -66,23 +65,26 @@ void AddBias(const HeadCall& call, const BlockRange& rows,
 
 // Merges the logits of a block into the statistics of its tokens.
 void MergeBlock(const HeadCall& call, const BlockRange& tokens,
-                const BlockRange& rows, float* logits,
+                const BlockRange& rows, const LogitBlock& logits,
                 const HeadStatistics& statistics) {
-  for (int64_t i = 0; i < tokens.count; ++i) {
-    const int64_t token = tokens.first + i;
-    float* row = logits + i * rows.count;
-    AddBias(call, rows, row);
-    const int64_t target = call.inputs.targets[token] - rows.first;
-    if (target >= 0 && target < rows.count) {
-      statistics.target_logits[token] = row[target];
+  CallFor(call.isa, [&] {
+    for (int64_t i = 0; i < tokens.count; ++i) {
+      const int64_t token = tokens.first + i;
+      float* row = logits.row(i);
+      AddBias(call, rows, row);
+      const int64_t target = call.inputs.targets[token] - rows.first;
+      if (target >= 0 && target < rows.count) {
+        statistics.target_logits[token] = row[target];
+      }
+      const HeadPair block = StatisticsOf(row, rows.count);
+      const HeadPair before = {statistics.max_logits[token],
+                               statistics.exp_sums[token]};
+      const HeadPair merged =
+          rows.first == 0 ? block : before.MergedWith(block);
+      statistics.max_logits[token] = merged.max;
+      statistics.exp_sums[token] = merged.sum;
     }
-    const HeadPair block = StatisticsOf(row, rows.count);
-    const HeadPair before = {statistics.max_logits[token],
-                             statistics.exp_sums[token]};
-    const HeadPair merged = rows.first == 0 ? block : before.MergedWith(block);
-    statistics.max_logits[token] = merged.max;
-    statistics.exp_sums[token] = merged.sum;
-  }
+  });
 }
 
 void ClearStatistics(const HeadStatistics& statistics, int64_t token_count) {
@@ -117,16 +119,18 @@ void HiddenGradientOfBlock(const HeadCall& call, const HeadMerged& merged,
   const BlockRange tokens = call.token_cut[token_block];
   float* const hidden_scratch = scratch;
   float* const weight_scratch = hidden_scratch + call.hidden_floats();
-  float* const p = weight_scratch + call.weight_floats();
-  float* const sum = p + call.logit_floats();
+  float* const p_scratch = weight_scratch + call.weight_floats();
+  float* const sum = p_scratch + call.logit_floats();
   const float* hidden = HiddenBlock(call, tokens, hidden_scratch);
   for (int64_t b = 0; b < call.row_cut.count(); ++b) {
     const BlockRange rows = call.row_cut[b];
     const float* weights = WeightBlock(call, rows, weight_scratch);
+    const LogitBlock p = kept.Block(call, tokens, rows, p_scratch);
     FormLogits(call, tokens, rows, hidden, weights, p);
     FormLogitGradient(call, merged, tokens, rows, kept, p,
                       kept.ColumnSums(call, token_block, rows));
-    Multiply({p, rows.count}, {weights, dim}, {tokens.count, dim, rows.count},
+    Multiply(call.isa, LogitGradientOperand(call, p),
+             WeightOperand(call, weights), {tokens.count, dim, rows.count},
              b == 0 ? Into::kWrite : Into::kAdd, sum, dim);
   }
   const float* from = sum;
@@ -138,31 +142,34 @@ void HiddenGradientOfBlock(const HeadCall& call, const HeadMerged& merged,
 
 }  // namespace
 
-absl::Status HeadTokenStatistics(Executor& executor, const HeadSlice& slice,
+absl::Status HeadTokenStatistics(Executor& executor, ScratchPool& pool,
+                                 const HeadSlice& slice,
                                  const HeadInputs& inputs,
                                  const HeadBlocks& blocks,
                                  const HeadStatistics& statistics) {
   ClearStatistics(statistics, inputs.token_count);
   const std::vector<int64_t> tokens = AllTokens(inputs.token_count);
-  const HeadCall call = HeadCall::Of(slice, inputs, tokens, blocks);
+  const HeadCall call = HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   return ForEachBlock(
-      executor, call.token_cut.count(),
+      executor, pool, call.token_cut.count(),
       call.hidden_floats() + call.weight_floats() + call.logit_floats(),
       [&](int64_t token_block, float* scratch) {
         const BlockRange block = call.token_cut[token_block];
         float* const weight_scratch = scratch + call.hidden_floats();
-        float* const logits = weight_scratch + call.weight_floats();
+        float* const logit_scratch = weight_scratch + call.weight_floats();
         const float* hidden = HiddenBlock(call, block, scratch);
         for (int64_t b = 0; b < call.row_cut.count(); ++b) {
           const BlockRange rows = call.row_cut[b];
           const float* weights = WeightBlock(call, rows, weight_scratch);
+          const LogitBlock logits = {logit_scratch, rows.count};
           FormLogits(call, block, rows, hidden, weights, logits);
           MergeBlock(call, block, rows, logits, statistics);
         }
       });
 }
 
-absl::Status HeadHiddenGradient(Executor& executor, const HeadSlice& slice,
+absl::Status HeadHiddenGradient(Executor& executor, ScratchPool& pool,
+                                const HeadSlice& slice,
                                 const HeadInputs& inputs,
                                 const HeadMerged& merged,
                                 const HeadBlocks& blocks,
@@ -170,12 +177,12 @@ absl::Status HeadHiddenGradient(Executor& executor, const HeadSlice& slice,
                                 float* hidden_gradient) {
   const std::vector<int64_t> tokens =
       TokensWithGradient(merged, inputs.token_count);
-  const HeadCall call = HeadCall::Of(slice, inputs, tokens, blocks);
+  const HeadCall call = HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   const KeptGradient keep = KeptGradient::Of(call, kept, blocks);
   ClearHiddenGradient(executor, call, merged, hidden_gradient);
   if (slice.row_count == 0) return absl::OkStatus();
   return ForEachBlock(
-      executor, call.token_cut.count(),
+      executor, pool, call.token_cut.count(),
       2 * call.hidden_floats() + call.weight_floats() + call.logit_floats(),
       [&](int64_t token_block, float* scratch) {
         HiddenGradientOfBlock(call, merged, keep, token_block, scratch,

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/cpu/executor.h"
+#include "kernels/cpu/scratch.h"
 #include "kernels/dense_table.h"
 #include "kernels/linear_cross_entropy.h"
 
@@ -15,13 +16,15 @@ namespace rowhouse::kernels::cpu {
 // and the hidden gradient, a block of rows for the weight gradient.
 
 /// See `Backend::HeadTokenStatistics`.
-absl::Status HeadTokenStatistics(Executor& executor, const HeadSlice& slice,
+absl::Status HeadTokenStatistics(Executor& executor, ScratchPool& pool,
+                                 const HeadSlice& slice,
                                  const HeadInputs& inputs,
                                  const HeadBlocks& blocks,
                                  const HeadStatistics& statistics);
 
 /// See `Backend::HeadHiddenGradient`.
-absl::Status HeadHiddenGradient(Executor& executor, const HeadSlice& slice,
+absl::Status HeadHiddenGradient(Executor& executor, ScratchPool& pool,
+                                const HeadSlice& slice,
                                 const HeadInputs& inputs,
                                 const HeadMerged& merged,
                                 const HeadBlocks& blocks,
@@ -29,7 +32,8 @@ absl::Status HeadHiddenGradient(Executor& executor, const HeadSlice& slice,
                                 float* hidden_gradient);
 
 /// See `Backend::HeadWeightGradient`.
-absl::Status HeadWeightGradient(Executor& executor, const HeadSlice& slice,
+absl::Status HeadWeightGradient(Executor& executor, ScratchPool& pool,
+                                const HeadSlice& slice,
                                 const HeadInputs& inputs,
                                 const HeadMerged& merged,
                                 const HeadBlocks& blocks,

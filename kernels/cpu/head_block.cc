@@ -1,9 +1,8 @@
 #include "kernels/cpu/head_block.h"
 
-#include <cstring>
 #include <numeric>
 
-#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/exp.h"
 
@@ -16,9 +15,16 @@ void WidenRow(const From* __restrict from, int64_t count,
   for (int64_t j = 0; j < count; ++j) to[j] = Widen(from[j]);
 }
 
+// Rounds a row in place, and to `copy`.
 template <typename To>
-void NarrowRow(const float* __restrict from, int64_t count, To* __restrict to) {
-  for (int64_t j = 0; j < count; ++j) to[j] = Narrow<To>(from[j]);
+void RoundRow(float* __restrict row, int64_t count, To* __restrict copy) {
+  for (int64_t j = 0; j < count; ++j) copy[j] = Narrow<To>(row[j]);
+  for (int64_t j = 0; j < count; ++j) row[j] = Widen(copy[j]);
+}
+
+// fp32: the row is its own copy.
+void RoundRow(float* __restrict row, int64_t count, float*) {
+  for (int64_t j = 0; j < count; ++j) row[j] = Canonical(row[j]);
 }
 
 bool LieTogether(std::span<const int64_t> tokens) {
@@ -71,14 +77,15 @@ std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
   return tokens;
 }
 
-HeadCall HeadCall::Of(const HeadSlice& slice, const HeadInputs& inputs,
-                      std::span<const int64_t> tokens,
+HeadCall HeadCall::Of(CpuIsa isa, const HeadSlice& slice,
+                      const HeadInputs& inputs, std::span<const int64_t> tokens,
                       const HeadBlocks& blocks) {
-  return {slice,
+  return {isa,
+          slice,
           inputs,
           tokens,
           {static_cast<int64_t>(tokens.size()), blocks.token_count},
-          {slice.row_count, blocks.row_count}};
+          {slice.row_count, std::min(blocks.row_count, kMostRows)}};
 }
 
 const float* HiddenBlock(const HeadCall& call, const BlockRange& tokens,
@@ -91,11 +98,13 @@ const float* HiddenBlock(const HeadCall& call, const BlockRange& tokens,
   }
   WithDenseElement(call.inputs.hidden_dtype, [&]<typename Hidden>() {
     const auto* hidden = static_cast<const Hidden*>(call.inputs.hidden);
-    float* to = scratch;
-    for (const int64_t token : indices) {
-      WidenRow(hidden + token * dim, dim, to);
-      to += dim;
-    }
+    CallFor(call.isa, [&] {
+      float* to = scratch;
+      for (const int64_t token : indices) {
+        WidenRow(hidden + token * dim, dim, to);
+        to += dim;
+      }
+    });
   });
   return scratch;
 }
@@ -107,18 +116,33 @@ const float* WeightBlock(const HeadCall& call, const BlockRange& rows,
     return static_cast<const float*>(call.slice.weights) + rows.first * dim;
   }
   WithDenseElement(call.slice.dtype, [&]<typename Weight>() {
-    WidenRow(static_cast<const Weight*>(call.slice.weights) + rows.first * dim,
-             rows.count * dim, scratch);
+    const auto* weights = static_cast<const Weight*>(call.slice.weights);
+    CallFor(call.isa, [&] {
+      WidenRow(weights + rows.first * dim, rows.count * dim, scratch);
+    });
   });
   return scratch;
 }
 
+Operand HiddenOperand(const HeadCall& call, const float* hidden) {
+  return {hidden, call.slice.dim, call.inputs.hidden_dtype};
+}
+
+Operand WeightOperand(const HeadCall& call, const float* weights) {
+  return {weights, call.slice.dim, call.slice.dtype};
+}
+
+Operand LogitGradientOperand(const HeadCall& call, const LogitBlock& p) {
+  return {p.data, p.stride, call.compute_type()};
+}
+
 void FormLogits(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const float* hidden,
-                const float* weights, float* logits) {
-  const int64_t dim = call.slice.dim;
-  Multiply({hidden, dim}, {weights, dim, true}, {tokens.count, rows.count, dim},
-           Into::kWrite, logits, rows.count);
+                const float* weights, const LogitBlock& logits) {
+  Multiply(call.isa, HiddenOperand(call, hidden),
+           Transposed(WeightOperand(call, weights)),
+           {tokens.count, rows.count, call.slice.dim}, Into::kWrite,
+           logits.data, logits.stride);
 }
 
 KeptGradient KeptGradient::Of(const HeadCall& call, std::span<std::byte> kept,
@@ -131,46 +155,64 @@ KeptGradient KeptGradient::Of(const HeadCall& call, std::span<std::byte> kept,
           reinterpret_cast<float*>(kept.data() + layout.column_sums_offset)};
 }
 
+LogitBlock KeptGradient::Block(const HeadCall& call, const BlockRange& tokens,
+                               const BlockRange& rows, float* scratch) const {
+  if (data == nullptr || call.compute_type() != DType::kFp32) {
+    return {scratch, rows.count};
+  }
+  const int64_t stride = call.slice.row_count;
+  return {
+      reinterpret_cast<float*>(data) + tokens.first * stride + rows.first,
+      stride};
+}
+
 void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
                        const BlockRange& tokens, const BlockRange& rows,
-                       const KeptGradient& kept, float* logits,
+                       const KeptGradient& kept, const LogitBlock& logits,
                        float* column_sums) {
   const float* bias =
       call.slice.bias == nullptr ? nullptr : call.slice.bias + rows.first;
-  if (column_sums != nullptr) {
-    std::fill(column_sums, column_sums + rows.count, 0.0F);
-  }
   WithDenseElement(call.compute_type(), [&]<typename Compute>() {
-    std::vector<Compute> rounded(static_cast<size_t>(rows.count));
-    for (int64_t i = 0; i < tokens.count; ++i) {
-      const int64_t position = tokens.first + i;
-      const int64_t token = call.tokens[static_cast<size_t>(position)];
-      float* row = logits + i * rows.count;
-      FormRow({merged.max_logits[token],
-               merged.upstream[token] / merged.exp_sums[token],
-               merged.upstream[token], call.inputs.targets[token] - rows.first},
-              bias, rows.count, row);
-      if (column_sums != nullptr) AddRow(row, rows.count, column_sums);
-      NarrowRow(row, rows.count, rounded.data());
-      WidenRow(rounded.data(), rows.count, row);
-      if (kept.data == nullptr) continue;
-      std::memcpy(reinterpret_cast<Compute*>(kept.data) +
-                      position * call.slice.row_count + rows.first,
-                  rounded.data(), rounded.size() * sizeof(Compute));
-    }
+    std::vector<Compute> scratch(static_cast<size_t>(rows.count));
+    CallFor(call.isa, [&] {
+      if (column_sums != nullptr) {
+        std::fill(column_sums, column_sums + rows.count, 0.0F);
+      }
+      for (int64_t i = 0; i < tokens.count; ++i) {
+        const int64_t position = tokens.first + i;
+        const int64_t token = call.tokens[static_cast<size_t>(position)];
+        float* row = logits.row(i);
+        FormRow(
+            {merged.max_logits[token],
+             merged.upstream[token] / merged.exp_sums[token],
+             merged.upstream[token], call.inputs.targets[token] - rows.first},
+            bias, rows.count, row);
+        if (column_sums != nullptr) AddRow(row, rows.count, column_sums);
+        RoundRow(row, rows.count,
+                 kept.data == nullptr
+                     ? scratch.data()
+                     : reinterpret_cast<Compute*>(kept.data) +
+                           position * call.slice.row_count + rows.first);
+      }
+    });
   });
 }
 
-void LoadLogitGradient(const HeadCall& call, const BlockRange& tokens,
-                       const BlockRange& rows, const KeptGradient& kept,
-                       float* p) {
+LogitBlock LoadLogitGradient(const HeadCall& call, const BlockRange& tokens,
+                             const BlockRange& rows, const KeptGradient& kept,
+                             float* scratch) {
+  const LogitBlock block = kept.Block(call, tokens, rows, scratch);
+  if (block.data != scratch) return block;
   WithDenseElement(call.compute_type(), [&]<typename Compute>() {
-    for (int64_t i = 0; i < tokens.count; ++i) {
-      WidenRow(reinterpret_cast<const Compute*>(kept.data) +
-                   (tokens.first + i) * call.slice.row_count + rows.first,
-               rows.count, p + i * rows.count);
-    }
+    const auto* from = reinterpret_cast<const Compute*>(kept.data) +
+                       tokens.first * call.slice.row_count + rows.first;
+    CallFor(call.isa, [&] {
+      for (int64_t i = 0; i < tokens.count; ++i) {
+        WidenRow(from + i * call.slice.row_count, rows.count, block.row(i));
+      }
+    });
   });
+  return block;
 }
 
 }  // namespace rowhouse::kernels::cpu

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu_isa.h"
 #include "kernels/linear_cross_entropy.h"
 
 namespace rowhouse::kernels::cpu {
@@ -17,6 +19,15 @@ namespace rowhouse::kernels::cpu {
 struct BlockRange {
   int64_t first = 0;
   int64_t count = 0;
+};
+
+/// The logits of a block of tokens and rows, or their gradient `p`: row `i` of
+/// token `i` of the block begins at `i * stride`.
+struct LogitBlock {
+  float* data = nullptr;
+  int64_t stride = 0;
+
+  float* row(int64_t token) const { return data + token * stride; }
 };
 
 /// `[0, total)` in blocks of `size`, the last one shorter.
@@ -38,14 +49,20 @@ std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
 
 /// What every block of one call shares.
 struct HeadCall {
+  /// Of a block, where `HeadBlocks` has more: the logits of some tokens then
+  /// stay in the second cache while they are worked on.
+  static constexpr int64_t kMostRows = 512;
+
+  CpuIsa isa;
   HeadSlice slice;
   HeadInputs inputs;
   std::span<const int64_t> tokens;  ///< Those that take part.
   BlockCut token_cut;               ///< Of positions in `tokens`.
   BlockCut row_cut;
 
-  static HeadCall Of(const HeadSlice& slice, const HeadInputs& inputs,
-                     std::span<const int64_t> tokens, const HeadBlocks& blocks);
+  static HeadCall Of(CpuIsa isa, const HeadSlice& slice,
+                     const HeadInputs& inputs, std::span<const int64_t> tokens,
+                     const HeadBlocks& blocks);
 
   DType compute_type() const {
     return ComputeType(inputs.hidden_dtype, slice.dtype);
@@ -70,10 +87,15 @@ const float* HiddenBlock(const HeadCall& call, const BlockRange& tokens,
 const float* WeightBlock(const HeadCall& call, const BlockRange& rows,
                          float* scratch);
 
-/// Writes the fp32 logits of a block without their bias, [tokens, rows].
+/// Operands of products: hidden rows, weights and `p`.
+Operand HiddenOperand(const HeadCall& call, const float* hidden);
+Operand WeightOperand(const HeadCall& call, const float* weights);
+Operand LogitGradientOperand(const HeadCall& call, const LogitBlock& p);
+
+/// Writes the fp32 logits of a block without their bias.
 void FormLogits(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const float* hidden,
-                const float* weights, float* logits);
+                const float* weights, const LogitBlock& logits);
 
 /// The kept logit gradient of a call (`HeadKept`): the row of the token at
 /// position `i` of `HeadCall::tokens` is row `i`.
@@ -83,6 +105,10 @@ struct KeptGradient {
 
   static KeptGradient Of(const HeadCall& call, std::span<std::byte> kept,
                          const HeadBlocks& blocks);
+
+  /// Where to form `p` of a block: kept rows of fp32 themselves, else `scratch`.
+  LogitBlock Block(const HeadCall& call, const BlockRange& tokens,
+                   const BlockRange& rows, float* scratch) const;
 
   /// Column sums of a block of tokens, or null.
   float* ColumnSums(const HeadCall& call, int64_t token_block,
@@ -96,16 +122,17 @@ struct KeptGradient {
 /// Turns a block's logits in place into `p` (see `Backend::HeadHiddenGradient`)
 /// rounded to the compute type, as fp32. Writes the column sums of `p` before
 /// its rounding, tokens in order from +0, where `column_sums` is not null.
-/// Stores `p` in `kept` where that has memory.
+/// Stores `p` in `kept` where that has memory. `logits` are
+/// `kept.Block(call, tokens, rows, scratch)`.
 void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
                        const BlockRange& tokens, const BlockRange& rows,
-                       const KeptGradient& kept, float* logits,
+                       const KeptGradient& kept, const LogitBlock& logits,
                        float* column_sums);
 
-/// Reads a block of `p` that `FormLogitGradient` kept.
-void LoadLogitGradient(const HeadCall& call, const BlockRange& tokens,
-                       const BlockRange& rows, const KeptGradient& kept,
-                       float* p);
+/// A block of `p` that `FormLogitGradient` kept: there, or in `scratch`.
+LogitBlock LoadLogitGradient(const HeadCall& call, const BlockRange& tokens,
+                             const BlockRange& rows, const KeptGradient& kept,
+                             float* scratch);
 
 }  // namespace rowhouse::kernels::cpu
 

@@ -5,7 +5,6 @@
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/head_block.h"
 #include "kernels/cpu/row_ops.h"
-#include "kernels/cpu/scratch.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -43,19 +42,26 @@ struct WeightGradientCall {
   float* bias_grad;
 };
 
-// Forms or loads `p` of a block; gives its column sums, or null.
-const float* FormBlock(const WeightGradientCall& call, int64_t token_block,
-                       const BlockRange& rows, const float* hidden,
-                       const float* weights, const Scratch& scratch) {
+// `p` of a block, and its column sums before its rounding, or null.
+struct FormedBlock {
+  LogitBlock p;
+  const float* column_sums;
+};
+
+// Forms or loads it.
+FormedBlock FormBlock(const WeightGradientCall& call, int64_t token_block,
+                      const BlockRange& rows, const float* hidden,
+                      const float* weights, const Scratch& scratch) {
   const BlockRange tokens = call.head.token_cut[token_block];
   if (call.kept.data != nullptr) {
-    LoadLogitGradient(call.head, tokens, rows, call.kept, scratch.p);
-    return call.kept.ColumnSums(call.head, token_block, rows);
+    return {LoadLogitGradient(call.head, tokens, rows, call.kept, scratch.p),
+            call.kept.ColumnSums(call.head, token_block, rows)};
   }
+  const LogitBlock p = {scratch.p, rows.count};
   float* sums = call.bias_grad == nullptr ? nullptr : scratch.column_sums;
-  FormLogits(call.head, tokens, rows, hidden, weights, scratch.p);
-  FormLogitGradient(call.head, call.merged, tokens, rows, {}, scratch.p, sums);
-  return sums;
+  FormLogits(call.head, tokens, rows, hidden, weights, p);
+  FormLogitGradient(call.head, call.merged, tokens, rows, {}, p, sums);
+  return {p, sums};
 }
 
 // Adds the gradient of a block of rows to `main`, fp32 with `stride`.
@@ -69,12 +75,15 @@ void AddBlock(const WeightGradientCall& call, const BlockRange& rows,
   for (int64_t b = 0; b < call.head.token_cut.count(); ++b) {
     const BlockRange tokens = call.head.token_cut[b];
     const float* hidden = HiddenBlock(call.head, tokens, scratch.hidden);
-    const float* sums = FormBlock(call, b, rows, hidden, weights, scratch);
-    Multiply({scratch.p, rows.count, true}, {hidden, dim},
-             {rows.count, dim, tokens.count}, Into::kAdd, main, stride);
-    if (sums == nullptr) continue;
+    const FormedBlock formed =
+        FormBlock(call, b, rows, hidden, weights, scratch);
+    Multiply(call.head.isa,
+             Transposed(LogitGradientOperand(call.head, formed.p)),
+             HiddenOperand(call.head, hidden), {rows.count, dim, tokens.count},
+             Into::kAdd, main, stride);
+    if (formed.column_sums == nullptr) continue;
     for (int64_t j = 0; j < rows.count; ++j) {
-      scratch.bias_sums[j] = scratch.bias_sums[j] + sums[j];
+      scratch.bias_sums[j] = scratch.bias_sums[j] + formed.column_sums[j];
     }
   }
   if (call.bias_grad == nullptr) return;
@@ -111,7 +120,8 @@ void AddRows(const WeightGradientCall& call, const BlockRange& rows,
 
 }  // namespace
 
-absl::Status HeadWeightGradient(Executor& executor, const HeadSlice& slice,
+absl::Status HeadWeightGradient(Executor& executor, ScratchPool& pool,
+                                const HeadSlice& slice,
                                 const HeadInputs& inputs,
                                 const HeadMerged& merged,
                                 const HeadBlocks& blocks,
@@ -120,14 +130,15 @@ absl::Status HeadWeightGradient(Executor& executor, const HeadSlice& slice,
   const std::vector<int64_t> tokens =
       TokensWithGradient(merged, inputs.token_count);
   if (tokens.empty()) return absl::OkStatus();  // Not even -0 becomes +0.
-  const HeadCall head = HeadCall::Of(slice, inputs, tokens, blocks);
+  const HeadCall head = HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   const WeightGradientCall call = {
       head, merged,
       // Only read from here on.
       KeptGradient::Of(head, {const_cast<std::byte*>(kept.data()), kept.size()},
                        blocks),
       main_grad, bias_grad};
-  return ForEachBlock(executor, head.row_cut.count(), Scratch::Floats(head),
+  return ForEachBlock(executor, pool, head.row_cut.count(),
+                      Scratch::Floats(head),
                       [&](int64_t block, float* scratch) {
                         const BlockRange rows = head.row_cut[block];
                         WithDenseElement(main_grad.dtype, [&]<typename Main>() {

@@ -56,7 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Cpu, BackendTest,
 INSTANTIATE_TEST_SUITE_P(CpuIsa, BackendTest,
                          ::testing::Values(CpuWithIsa(CpuIsa::kPortable),
                                            CpuWithIsa(CpuIsa::kAvx2),
-                                           CpuWithIsa(CpuIsa::kAvx512)),
+                                           CpuWithIsa(CpuIsa::kAvx512),
+                                           CpuWithIsa(CpuIsa::kAmx)),
                          NameOfCase);
 
 TEST(ChooseCpuIsaTest, TakesTheBestByDefault) {
@@ -81,9 +82,9 @@ TEST(ChooseCpuIsaTest, RefusesAnUnknownName) {
 }
 
 TEST(ChooseCpuIsaTest, RefusesWhatTheCpuHasNot) {
-  if (HasCpuIsa(CpuIsa::kAvx512)) GTEST_SKIP() << "this CPU has them all";
-  EXPECT_THAT(ChooseCpuIsa(CpuIsa::kAvx512),
-              StatusIs(absl::StatusCode::kNotFound, "'avx512'"));
+  if (HasCpuIsa(CpuIsa::kAmx)) GTEST_SKIP() << "this CPU has them all";
+  EXPECT_THAT(ChooseCpuIsa(CpuIsa::kAmx),
+              StatusIs(absl::StatusCode::kNotFound, "'amx'"));
 }
 
 TEST(MakeBackendTest, TellsWhatItRuns) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks in a library's machine code that AVX instructions stand only in the
 functions compiled for them: InAvx2, InAvx512 (kernels/cpu/compile_for.h),
-StreamLines and what the compiler split off them. Prints each other function that has some, and
-exits 1; also when no such function has any, for then it looked at nothing.
+StreamLines, those for tiles (gemm_amx.cc) and what the compiler split off them.
+Prints each other function that has some, and exits 1; also when no such
+function has any, for then it looked at nothing.
 
 usage: wide_code.py LIBRARY
 """
@@ -14,7 +15,7 @@ FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 # Programs have no other instructions whose names begin with v or k.
 WIDE = re.compile(r"^\s*[0-9a-f]+:\s+([vk]\S+)\s")
 ALLOWED = re.compile(r"_ZN8rowhouse7kernels3cpu"
-                     r"((6InAvx2|8InAvx512)I|11StreamLines)")
+                     r"((6InAvx2|8InAvx512)I|11StreamLines|3amx)")
 
 
 def faults_of(lines):

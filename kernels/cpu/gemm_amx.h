@@ -1,0 +1,35 @@
+#ifndef ROWHOUSE_KERNELS_CPU_GEMM_AMX_H_
+#define ROWHOUSE_KERNELS_CPU_GEMM_AMX_H_
+
+#include <cstdint>
+
+#include "kernels/cpu/gemm.h"
+
+namespace rowhouse::kernels::cpu::amx {
+
+/// Whether this CPU multiplies bf16 tiles (AMX-BF16, with AVX512_BF16 beside
+/// it) and the system lets this process use them. The first call asks it to.
+bool IsAvailable();
+
+/// `Multiply` (gemm.h) of bf16 tiles with fp32 sums, on the calling thread.
+///
+/// An fp32 number is the sum of three bf16 ones, exactly; an fp16 one of two.
+/// Of the nine products of parts the three that are less than 2^-23 of the
+/// whole together are left out, the others are all added to the one sum: the
+/// error is that of an fp32 sum in another order. An element of the result
+/// depends on its row of `a` and its column of `b` alone, not on where it
+/// stands nor on what stands beside it.
+///
+/// The CPU takes subnormal numbers, of parts too, for 0: that loses less than
+/// 2^-126 of the other factor. An infinite number that is not of type kBf16
+/// gives NaN.
+///
+/// Each thread that has called it keeps 1.2 MB for packed operands.
+///
+/// REQUIRES: `IsAvailable()`.
+void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
+              Into into, float* out, int64_t stride);
+
+}  // namespace rowhouse::kernels::cpu::amx
+
+#endif  // ROWHOUSE_KERNELS_CPU_GEMM_AMX_H_
