@@ -1,8 +1,9 @@
 /// The LM head on the CPU backend, one thread, beside bare calls of
 /// cblas_sgemm for the same products on fp32 operands: FLOPs a second of CPU
-/// time of each.
+/// time of each, and the ratio of the whole head to the three products.
 ///
-/// The context names OpenBLAS's kernels. Where it says Prescott on a newer
+/// The context names OpenBLAS's kernels, and the backend's; ROWHOUSE_CPU_ISA
+/// chooses those. Where it says Prescott on a newer
 /// processor than OpenBLAS knows, set OPENBLAS_CORETYPE (say, SkylakeX): the
 /// products are some ten times faster.
 
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <span>
@@ -33,32 +36,48 @@ void CountFlops(benchmark::State& state, double flops) {
                          benchmark::Counter::kIs1000);
 }
 
-std::vector<uint16_t> RandomBf16(int64_t count, float scale) {
+std::vector<float> Normal(int64_t count, float scale) {
   std::mt19937 random(static_cast<unsigned>(count));
   std::normal_distribution<float> normal(0.0F, scale);
-  std::vector<uint16_t> values(static_cast<size_t>(count));
-  for (uint16_t& x : values) x = FloatToBf16(normal(random));
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& x : values) x = normal(random);
   return values;
 }
 
-// A bf16 slice with its statistics, in memory of the CPU.
+// `values` as elements of `dtype`, kBf16 or kFp32.
+std::vector<std::byte> Encode(DType dtype, const std::vector<float>& values) {
+  std::vector<std::byte> encoded(values.size() *
+                                 static_cast<size_t>(SizeOf(dtype)));
+  if (dtype == DType::kFp32) {
+    std::memcpy(encoded.data(), values.data(), encoded.size());
+    return encoded;
+  }
+  auto* to = reinterpret_cast<uint16_t*>(encoded.data());
+  for (const float x : values) *to++ = FloatToBf16(x);
+  return encoded;
+}
+
+// A slice with its statistics, in memory of the CPU.
 class Head {
  public:
-  Head()
-      : backend_(MakeBackend({BackendKind::kCpu, 0, 1}).value()),
-        weights_(RandomBf16(kRows * kDim, 0.02F)),
-        hidden_(RandomBf16(kTokens * kDim, 1.0F)),
+  explicit Head(DType dtype)
+      : dtype_(dtype),
+        backend_(MakeBackend({BackendKind::kCpu, 0, 1}).value()),
+        weights_(Encode(dtype, Normal(kRows * kDim, 0.02F))),
+        hidden_(Encode(dtype, Normal(kTokens * kDim, 1.0F))),
         targets_(kTokens, 5),
         statistics_(3 * kTokens),
         upstream_(kTokens, 1.0F / kTokens),
         hidden_gradient_(kTokens * kDim),
         main_grad_(kRows * kDim) {
     const int64_t size =
-        HeadKept::Of(slice(), kTokens, DType::kBf16, blocks_).size_bytes;
+        HeadKept::Of(slice(), kTokens, dtype, blocks_).size_bytes;
     kept_ = backend_->Allocate(size).value();
     Statistics();
     HiddenGradient(true);
   }
+
+  const Backend& backend() const { return *backend_; }
 
   void Statistics() {
     float* data = statistics_.data();
@@ -83,10 +102,10 @@ class Head {
 
  private:
   HeadSlice slice() const {
-    return {weights_.data(), DType::kBf16, nullptr, kRows, kDim};
+    return {weights_.data(), dtype_, nullptr, kRows, kDim};
   }
   HeadInputs inputs() const {
-    return {hidden_.data(), DType::kBf16, kTokens, targets_.data()};
+    return {hidden_.data(), dtype_, kTokens, targets_.data()};
   }
   HeadMerged merged() const {
     return {statistics_.data(), statistics_.data() + kTokens, upstream_.data()};
@@ -96,9 +115,10 @@ class Head {
     return {kept_.as<std::byte>(), static_cast<size_t>(kept_.size_bytes())};
   }
 
+  const DType dtype_;
   std::unique_ptr<Backend> backend_;
-  std::vector<uint16_t> weights_;
-  std::vector<uint16_t> hidden_;
+  std::vector<std::byte> weights_;
+  std::vector<std::byte> hidden_;
   std::vector<int64_t> targets_;
   std::vector<float> statistics_;
   std::vector<float> upstream_;
@@ -108,42 +128,81 @@ class Head {
   Buffer kept_;
 };
 
-Head& TheHead() {
-  static Head* const head = new Head;
-  return *head;
+Head& TheHead(DType dtype) {
+  static Head* const bf16 = new Head(DType::kBf16);
+  static Head* const fp32 = new Head(DType::kFp32);
+  return dtype == DType::kBf16 ? *bf16 : *fp32;
+}
+
+// Of a benchmark whose first argument says whether operands are fp32.
+DType TypeOf(const benchmark::State& state) {
+  return state.range(0) != 0 ? DType::kFp32 : DType::kBf16;
 }
 
 void HeadTokenStatistics(benchmark::State& state) {
-  Head& head = TheHead();
+  Head& head = TheHead(TypeOf(state));
   for (auto _ : state) head.Statistics();
   CountFlops(state, kProductFlops);
 }
-BENCHMARK(HeadTokenStatistics)->Unit(benchmark::kMillisecond);
+BENCHMARK(HeadTokenStatistics)
+    ->ArgName("fp32")
+    ->DenseRange(0, 1)
+    ->Unit(benchmark::kMillisecond);
 
 void HeadHiddenGradient(benchmark::State& state) {
-  Head& head = TheHead();
-  for (auto _ : state) head.HiddenGradient(state.range(0) != 0);
+  Head& head = TheHead(TypeOf(state));
+  for (auto _ : state) head.HiddenGradient(state.range(1) != 0);
   CountFlops(state, 2 * kProductFlops);
 }
 BENCHMARK(HeadHiddenGradient)
-    ->ArgName("keep")
-    ->Arg(0)
-    ->Arg(1)
+    ->ArgNames({"fp32", "keep"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
     ->Unit(benchmark::kMillisecond);
 
 void HeadWeightGradient(benchmark::State& state) {
-  const bool kept = state.range(0) != 0;
-  Head& head = TheHead();
+  const bool kept = state.range(1) != 0;
+  Head& head = TheHead(TypeOf(state));
   for (auto _ : state) head.WeightGradient(kept);
   CountFlops(state, kept ? kProductFlops : 2 * kProductFlops);
 }
 BENCHMARK(HeadWeightGradient)
-    ->ArgName("kept")
-    ->Arg(0)
-    ->Arg(1)
+    ->ArgNames({"fp32", "kept"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
     ->Unit(benchmark::kMillisecond);
 
-// The three products whole: logits, hidden gradient, weight gradient.
+// The three products whole, on fp32 operands.
+class BareProducts {
+ public:
+  void Logits() {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kTokens, kRows, kDim,
+                1, hidden_.data(), kDim, weights_.data(), kDim, 0,
+                logits_.data(), kRows);
+  }
+  void HiddenGradient() {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kTokens, kDim, kRows,
+                1, logits_.data(), kRows, weights_.data(), kDim, 0, out_.data(),
+                kDim);
+  }
+  void WeightGradient() {
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, kRows, kDim, kTokens,
+                1, logits_.data(), kRows, hidden_.data(), kDim, 1, out_.data(),
+                kDim);
+  }
+
+ private:
+  std::vector<float> hidden_ = std::vector<float>(kTokens * kDim, 0.5F);
+  std::vector<float> weights_ = std::vector<float>(kRows * kDim, 0.25F);
+  std::vector<float> logits_ = std::vector<float>(kTokens * kRows, 0.125F);
+  std::vector<float> out_ =
+      std::vector<float>(std::max(kTokens, kRows) * kDim);
+};
+
+BareProducts& TheProducts() {
+  openblas_set_num_threads(1);
+  static BareProducts* const products = new BareProducts;
+  return *products;
+}
+
 enum Product : int64_t {
   kLogits = 0,
   kHiddenGradient = 1,
@@ -151,27 +210,17 @@ enum Product : int64_t {
 };
 
 void BareGemm(benchmark::State& state) {
-  TheHead();  // Sets OpenBLAS to one thread.
-  const std::vector<float> hidden(kTokens * kDim, 0.5F);
-  const std::vector<float> weights(kRows * kDim, 0.25F);
-  std::vector<float> logits(kTokens * kRows, 0.125F);
-  std::vector<float> out(std::max(kTokens, kRows) * kDim);
+  BareProducts& products = TheProducts();
   for (auto _ : state) {
     switch (static_cast<Product>(state.range(0))) {
       case kLogits:
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kTokens, kRows,
-                    kDim, 1, hidden.data(), kDim, weights.data(), kDim, 0,
-                    logits.data(), kRows);
+        products.Logits();
         break;
       case kHiddenGradient:
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kTokens, kDim,
-                    kRows, 1, logits.data(), kRows, weights.data(), kDim, 0,
-                    out.data(), kDim);
+        products.HiddenGradient();
         break;
       case kWeightGradient:
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, kRows, kDim,
-                    kTokens, 1, logits.data(), kRows, hidden.data(), kDim, 1,
-                    out.data(), kDim);
+        products.WeightGradient();
         break;
     }
   }
@@ -182,12 +231,63 @@ BENCHMARK(BareGemm)
     ->DenseRange(kLogits, kWeightGradient)
     ->Unit(benchmark::kMillisecond);
 
+// Seconds of this thread's CPU time that `work` takes.
+template <typename Work>
+double CpuSeconds(const Work& work) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) +
+           1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double start = now();
+  work();
+  return now() - start;
+}
+
+// Statistics, hidden gradient and weight gradient, in turns with the three bare
+// products: `of_sgemm` is the CPU time of the one over that of the other.
+void WholeHead(benchmark::State& state) {
+  Head& head = TheHead(TypeOf(state));
+  BareProducts& products = TheProducts();
+  const bool kept = state.range(1) != 0;
+  double head_seconds = 0;
+  double bare_seconds = 0;
+  for (auto _ : state) {
+    const double seconds = CpuSeconds([&] {
+      head.Statistics();
+      head.HiddenGradient(kept);
+      head.WeightGradient(kept);
+    });
+    state.SetIterationTime(seconds);
+    head_seconds += seconds;
+    bare_seconds += CpuSeconds([&] {
+      products.Logits();
+      products.HiddenGradient();
+      products.WeightGradient();
+    });
+  }
+  CountFlops(state, 3 * kProductFlops);
+  state.counters["of_sgemm"] = head_seconds / bare_seconds;
+}
+BENCHMARK(WholeHead)
+    ->ArgNames({"fp32", "kept"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
+    ->UseManualTime()
+    ->MinTime(2)
+    ->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace rowhouse::kernels
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   benchmark::AddCustomContext("openblas_kernels", openblas_get_corename());
+  benchmark::AddCustomContext(
+      "backend",
+      rowhouse::kernels::TheHead(rowhouse::kernels::DType::kBf16)
+          .backend()
+          .Description());
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

@@ -219,6 +219,12 @@ struct Pair {
   int parts;
 };
 
+// Counts parts from 0, but the one that is held first.
+int PartInTurn(int turn, int held, int count) {
+  if (held < 0 || held >= count || turn > held) return turn;
+  return turn == 0 ? held : turn - 1;
+}
+
 ROWHOUSE_AMX void MultiplyPair(const Pair& a, const Pair& b,
                                int64_t depth_tiles, Into into, float* out,
                                int64_t stride) {
@@ -239,12 +245,18 @@ ROWHOUSE_AMX void MultiplyPair(const Pair& a, const Pair& b,
     _tile_zero(3);
   }
   for (int64_t d = 0; d < depth_tiles; ++d) {
-    for (int i = 0; i < a.parts; ++i) {
+    int held = -1;  // Part of `b` in tiles 6 and 7.
+    for (int i = a.parts - 1; i >= 0; --i) {
       _tile_loadd(4, a.first + d * a.parts + i, kTileBytes);
       _tile_loadd(5, a.second + d * a.parts + i, kTileBytes);
-      for (int j = 0; j < b.parts && i + j < kMostParts; ++j) {
-        _tile_loadd(6, b.first + d * b.parts + j, kTileBytes);
-        _tile_loadd(7, b.second + d * b.parts + j, kTileBytes);
+      const int count = std::min(b.parts, kMostParts - i);
+      for (int n = 0; n < count; ++n) {
+        const int j = PartInTurn(n, held, count);
+        if (j != held) {
+          _tile_loadd(6, b.first + d * b.parts + j, kTileBytes);
+          _tile_loadd(7, b.second + d * b.parts + j, kTileBytes);
+          held = j;
+        }
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 4, 7);
         _tile_dpbf16ps(2, 5, 6);

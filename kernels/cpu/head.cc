@@ -1,6 +1,7 @@
 #include "kernels/cpu/head.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -12,37 +13,50 @@
 namespace rowhouse::kernels::cpu {
 namespace {
 
-constexpr int64_t kLanes = 16;
+// Partial results by lane, in vectors that every CPU has; wider CPUs take as
+// many steps, which do not hold them up.
+using Lanes [[gnu::vector_size(16)]] = float;
+constexpr int64_t kVectors = 4;
+constexpr int64_t kLanes = 4 * kVectors;
 
-// Partial results by lane, so that loops become vector code.
+Lanes Load(const float* from) {
+  Lanes x;
+  std::memcpy(&x, from, sizeof(x));
+  return x;
+}
+
 float LargestOf(const float* __restrict row, int64_t count) {
-  float largest[kLanes];
-  std::fill(largest, largest + kLanes, -std::numeric_limits<float>::infinity());
+  constexpr float kLeast = -std::numeric_limits<float>::infinity();
+  const Lanes least = {kLeast, kLeast, kLeast, kLeast};
+  Lanes largest[kVectors] = {least, least, least, least};
   int64_t first = 0;
   for (; first + kLanes <= count; first += kLanes) {
-    for (int64_t i = 0; i < kLanes; ++i) {
-      largest[i] = row[first + i] > largest[i] ? row[first + i] : largest[i];
+    for (int64_t i = 0; i < kVectors; ++i) {
+      const Lanes x = Load(row + first + 4 * i);
+      largest[i] = x > largest[i] ? x : largest[i];
     }
   }
-  for (int64_t i = 0; i < count - first; ++i) {
-    largest[i] = row[first + i] > largest[i] ? row[first + i] : largest[i];
+  float all = kLeast;
+  for (const Lanes& lanes : largest) {
+    for (int64_t i = 0; i < 4; ++i) all = std::max(all, lanes[i]);
   }
-  return *std::max_element(largest, largest + kLanes);
+  for (; first < count; ++first) all = row[first] > all ? row[first] : all;
+  return all;
 }
 
 float SumOf(const float* __restrict row, int64_t count) {
-  float sums[kLanes] = {};
+  Lanes sums[kVectors] = {};
   int64_t first = 0;
   for (; first + kLanes <= count; first += kLanes) {
-    for (int64_t i = 0; i < kLanes; ++i) sums[i] = sums[i] + row[first + i];
+    for (int64_t i = 0; i < kVectors; ++i) {
+      sums[i] = sums[i] + Load(row + first + 4 * i);
+    }
   }
   for (int64_t i = 0; i < count - first; ++i) {
-    sums[i] = sums[i] + row[first + i];
+    sums[i / 4][i % 4] = sums[i / 4][i % 4] + row[first + i];
   }
-  for (int64_t offset = kLanes / 2; offset > 0; offset /= 2) {
-    for (int64_t i = 0; i < offset; ++i) sums[i] = sums[i] + sums[i + offset];
-  }
-  return sums[0];
+  const Lanes quarter = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+  return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
 // Statistics of one token's logits in a block; the row becomes its

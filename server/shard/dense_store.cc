@@ -1,7 +1,9 @@
 #include "server/shard/dense_store.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -25,9 +27,34 @@ int64_t DenseStore::RowBytes(const ShardSpec& spec) {
          bias;
 }
 
+int64_t DenseStore::KeptBytes(const ShardSpec& spec,
+                              const kernels::HeadBlocks& blocks) {
+  const int64_t rows = spec.placement.end_row(spec.shard_index) -
+                       spec.placement.first_row(spec.shard_index);
+  const int64_t tokens = spec.dense->max_head_token_count;
+  // Of every trainer one call of all its tokens, of the widest type. In fp64
+  // first: counts of integers may not hold it.
+  const double least = 4.0 * static_cast<double>(tokens) *
+                       static_cast<double>(rows) * spec.trainer_count;
+  if (least >= static_cast<double>(KeptGradients::kMostBytes)) {
+    return KeptGradients::kMostBytes;
+  }
+  kernels::HeadSlice slice;
+  slice.dtype = kernels::DType::kFp32;
+  slice.row_count = rows;
+  constexpr float kSomeBias = 0;
+  slice.bias = spec.dense->has_bias ? &kSomeBias : nullptr;
+  const int64_t call =
+      kernels::HeadKept::Of(slice, tokens, slice.dtype, blocks).size_bytes;
+  return std::min(call * spec.trainer_count, KeptGradients::kMostBytes);
+}
+
 DenseStore::DenseStore(const ShardSpec& spec, const kernels::HeadBlocks& blocks,
                        kernels::Backend& backend)
-    : spec_(spec), blocks_(blocks), backend_(backend) {
+    : spec_(spec),
+      blocks_(blocks),
+      backend_(backend),
+      kept_(backend, KeptBytes(spec, blocks)) {
   table_.first_row_id = spec.placement.first_row(spec.shard_index);
   table_.row_count =
       spec.placement.end_row(spec.shard_index) - table_.first_row_id;
@@ -74,6 +101,7 @@ absl::Status DenseStore::AllocateArrays() {
 absl::Status DenseStore::Reset() {
   ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
   memory_.clear();
+  kept_.Free();
   folds_.Restart();
   ROWHOUSE_RETURN_IF_ERROR(AllocateArrays());
   ROWHOUSE_RETURN_IF_ERROR(
@@ -116,6 +144,7 @@ absl::StatusOr<float> DenseStore::Apply(const Events& events,
   ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
   report.entry_count = events.EntryCount(events.applied() + 1);
   folds_.Restart();
+  kept_.DropAll();
   return factors.beta2;
 }
 
@@ -143,14 +172,21 @@ absl::Status DenseStore::Fold(const StagedPart& part) {
                     .dtype = spec_.gradient_dtype,
                     .row_stride = table_.dim});
   }
-  return backend_.HeadWeightGradient(Slice(), part.head()->inputs(),
-                                     part.head()->merged(), blocks_,
-                                     /*kept=*/{}, main_grad, table_.bias_grad);
+  return FoldHead(*part.head());
+}
+
+absl::Status DenseStore::FoldHead(const HeadOperands& head) {
+  ROWHOUSE_RETURN_IF_ERROR(backend_.HeadWeightGradient(
+      Slice(), head.inputs(), head.merged(), blocks_, kept_.Find(&head),
+      kernels::MainGradOf(table_), table_.bias_grad));
+  kept_.Drop(&head);
+  return absl::OkStatus();
 }
 
 absl::Status DenseStore::DropFolds() {
   const bool folded = folds_.folded();
   folds_.Restart();
+  kept_.DropAll();
   if (!folded) return absl::OkStatus();
   ROWHOUSE_RETURN_IF_ERROR(backend_.ClearMainGrad(table_));
   return backend_.Synchronize();
@@ -171,8 +207,16 @@ absl::Status DenseStore::ComputeHeadStatistics(HeadLanding& head) {
 absl::Status DenseStore::ComputeHiddenGradient(HeadLanding& head) {
   const std::shared_ptr<const HeadOperands> operands = head.operands();
   ROWHOUSE_ASSIGN_OR_RETURN(float* const gradient, head.hidden_gradient());
+  std::span<std::byte> kept;
+  if (head.staging()) {
+    kept = kept_.Keep(
+        operands, kernels::HeadKept::Of(Slice(), operands->token_count(),
+                                        operands->inputs().hidden_dtype,
+                                        blocks_)
+                      .size_bytes);
+  }
   ROWHOUSE_RETURN_IF_ERROR(backend_.HeadHiddenGradient(
-      Slice(), operands->inputs(), operands->merged(), blocks_, /*kept=*/{},
+      Slice(), operands->inputs(), operands->merged(), blocks_, kept,
       gradient));
   return backend_.Synchronize();
 }

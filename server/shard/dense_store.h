@@ -11,6 +11,7 @@
 #include "kernels/buffer.h"
 #include "server/shard/fold_cursor.h"
 #include "server/shard/head_landing.h"
+#include "server/shard/kept_gradients.h"
 #include "server/shard/shard.h"
 #include "server/shard/table_store.h"
 
@@ -23,6 +24,11 @@ class DenseStore final : public TableStore {
  public:
   /// Bytes of a shard's rows with all that belongs to them.
   static int64_t RowBytes(const ShardSpec& spec);
+
+  /// Bytes that the logit gradients of an event's head calls may take, 0 for a
+  /// table without a head.
+  static int64_t KeptBytes(const ShardSpec& spec,
+                           const kernels::HeadBlocks& blocks);
 
   /// Without rows: `Reset` makes them.
   DenseStore(const ShardSpec& spec, const kernels::HeadBlocks& blocks,
@@ -74,6 +80,7 @@ class DenseStore final : public TableStore {
   absl::Status AllocateArrays();
   kernels::HeadSlice Slice() const;
   absl::Status Fold(const StagedPart& part);
+  absl::Status FoldHead(const HeadOperands& head);
   absl::Status FoldRest(const Events& events);
 
   const ShardSpec& spec_;
@@ -82,6 +89,7 @@ class DenseStore final : public TableStore {
   kernels::DenseTable table_;
   std::vector<kernels::Buffer> memory_;  // Of `table_`.
   FoldCursor folds_;
+  KeptGradients kept_;
 };
 
 }  // namespace rowhouse::server

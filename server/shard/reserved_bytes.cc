@@ -31,7 +31,8 @@ struct Bytes {
 };
 
 // Of every trainer the tokens of two events, with one event's hidden gradients
-// and statistics on their way, and the calls that stage nothing.
+// and statistics on their way, and the calls that stage nothing; and logit
+// gradients that are kept.
 Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
   constexpr Bytes kTokenBytes{32};  // A target, six statistics.
   if (!spec.dense.has_value()) return {0};
@@ -42,7 +43,8 @@ Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
   constexpr Bytes kOthers{HeadCalls::kMostPerSession};
   return trainers * (one * (Bytes{Events::kOpen} + kOthers) +
                      hidden * (Bytes{1} + kOthers)) +
-         Bytes{limits.max_anonymous_head_call_count} * one;
+         Bytes{limits.max_anonymous_head_call_count} * one +
+         Bytes{DenseStore::KeptBytes(spec, limits.head_blocks)};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <memory>
+#include <string>
 
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/executor.h"
@@ -11,8 +12,9 @@ namespace {
 using Type = EagerDense::Type;
 using ::rowhouse::testing::Random;
 
-std::unique_ptr<Backend> WithThreads(int thread_count) {
-  return cpu::MakeCpuBackend(cpu::MakeThreadExecutor(thread_count));
+std::unique_ptr<Backend> WithThreads(int thread_count,
+                                     CpuIsa isa = BestCpuIsa()) {
+  return cpu::MakeCpuBackend(cpu::MakeThreadExecutor(thread_count, isa));
 }
 
 std::vector<float> Normal(Random& random, DType dtype, int64_t count) {
@@ -40,19 +42,37 @@ HeadProblem LargeProblem(Random& random, DType dtype) {
   return problem;
 }
 
-TEST(CpuThreadsTest, TheHeadGivesTheSameBitsOnAnyNumberOfThreads) {
+std::string NameOfIsa(const ::testing::TestParamInfo<CpuIsa>& tested) {
+  return NameOf(tested.param);
+}
+
+class HeadThreadsTest : public ::testing::TestWithParam<CpuIsa> {
+ protected:
+  void SetUp() override {
+    if (!HasCpuIsa(GetParam())) {
+      GTEST_SKIP() << "this CPU does not run " << NameOf(GetParam());
+    }
+  }
+};
+
+TEST_P(HeadThreadsTest, TheHeadGivesTheSameBitsOnAnyNumberOfThreads) {
   Random random(81);
   SCOPED_TRACE(random.Trace());
   for (const DType dtype : {DType::kFp32, DType::kBf16}) {
     HeadProblem problem = LargeProblem(random, dtype);
     for (const bool keep : {false, true}) {
       problem.keep = keep;
-      const HeadResult one = RunHead(*WithThreads(1), problem);
-      ExpectSameBits(RunHead(*WithThreads(2), problem), one);
-      ExpectSameBits(RunHead(*WithThreads(8), problem), one);
+      const HeadResult one = RunHead(*WithThreads(1, GetParam()), problem);
+      ExpectSameBits(RunHead(*WithThreads(2, GetParam()), problem), one);
+      ExpectSameBits(RunHead(*WithThreads(8, GetParam()), problem), one);
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Isa, HeadThreadsTest,
+                         ::testing::Values(CpuIsa::kPortable, CpuIsa::kAvx2,
+                                           CpuIsa::kAvx512, CpuIsa::kAmx),
+                         NameOfIsa);
 
 // An embedding's gradient, its statistics, and the event; the whole table
 // after.

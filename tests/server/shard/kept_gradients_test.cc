@@ -1,0 +1,85 @@
+#include "server/shard/kept_gradients.h"
+
+#include <memory>
+
+#include "gmock/gmock.h"
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/executor.h"
+#include "tests/server/shard/failing_backend.h"
+
+namespace rowhouse::server {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class KeptGradientsTest : public ::testing::Test {
+ protected:
+  static std::shared_ptr<const HeadOperands> Call() {
+    return std::make_shared<const HeadOperands>();
+  }
+
+  testing::FailingBackend backend_{
+      kernels::cpu::MakeCpuBackend(kernels::cpu::MakeThreadExecutor(1))};
+  KeptGradients kept_{backend_, 1000};
+};
+
+TEST_F(KeptGradientsTest, GivesEachCallItsOwn) {
+  const auto a = Call();
+  const auto b = Call();
+  const auto room_a = kept_.Keep(a, 400);
+  const auto room_b = kept_.Keep(b, 500);
+  ASSERT_THAT(room_a, SizeIs(400));
+  ASSERT_THAT(room_b, SizeIs(500));
+  EXPECT_EQ(kept_.Find(a.get()).data(), room_a.data());
+  EXPECT_EQ(kept_.Find(b.get()).data(), room_b.data());
+  EXPECT_THAT(kept_.Find(b.get()), SizeIs(500));
+  EXPECT_THAT(kept_.Find(Call().get()), IsEmpty());
+}
+
+TEST_F(KeptGradientsTest, HasRoomForSoManyBytesOnly) {
+  const auto a = Call();
+  EXPECT_THAT(kept_.Keep(a, 1001), IsEmpty());
+  EXPECT_THAT(kept_.Keep(a, 600), SizeIs(600));
+  const auto b = Call();
+  EXPECT_THAT(kept_.Keep(b, 401), IsEmpty());
+  EXPECT_THAT(kept_.Find(b.get()), IsEmpty());
+  EXPECT_THAT(kept_.Keep(b, 400), SizeIs(400));
+}
+
+TEST_F(KeptGradientsTest, UsesMemoryAgainThatWasDroppedOrWhoseCallHasGone) {
+  const auto a = Call();
+  auto b = Call();
+  const auto* const first = kept_.Keep(a, 600).data();
+  const auto* const second = kept_.Keep(b, 400).data();
+  const int64_t taken = testing::FailingBackend::live_bytes;
+  kept_.Drop(a.get());
+  EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
+  b.reset();
+  EXPECT_EQ(kept_.Keep(a, 500).data(), first);
+  EXPECT_THAT(kept_.Find(a.get()), SizeIs(500));
+  const auto c = Call();
+  EXPECT_EQ(kept_.Keep(c, 300).data(), second);
+  EXPECT_EQ(testing::FailingBackend::live_bytes, taken);
+}
+
+TEST_F(KeptGradientsTest, FreesMemoryThatIsTooSmall) {
+  auto a = Call();
+  kept_.Keep(a, 600);
+  kept_.DropAll();
+  EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
+  EXPECT_THAT(kept_.Keep(a, 900), SizeIs(900));
+}
+
+TEST_F(KeptGradientsTest, KeepsNothingWithoutMemory) {
+  backend_.fail_allocations = true;
+  const auto a = Call();
+  EXPECT_THAT(kept_.Keep(a, 100), IsEmpty());
+  backend_.fail_allocations = false;
+  EXPECT_THAT(kept_.Keep(a, 100), SizeIs(100));
+  kept_.Free();
+  EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace rowhouse::server
