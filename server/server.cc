@@ -17,6 +17,8 @@
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
+#include "kernels/cpu_isa.h"
+#include "kernels/openblas.h"
 #include "proto/wire/status_macros.h"
 #include "server/version.h"
 #include "spdlog/spdlog.h"
@@ -170,8 +172,17 @@ absl::Status Server::Listen() {
   spdlog::info("server {} of {} of cluster {}, version {}, listens on {}",
                options_.server_index, options_.server_count,
                options_.cluster_id, std::string(Version()), address());
-  spdlog::info("backend: {}", backend_->Description());
+  LogBackend();
   return absl::OkStatus();
+}
+
+void Server::LogBackend() const {
+  spdlog::info("backend: {}", backend_->Description());
+  if (options_.backend.kind != kernels::BackendKind::kCpu) return;
+  const auto isa = kernels::ChooseCpuIsa(options_.backend.cpu_isa);
+  if (!isa.ok()) return;
+  const std::optional<std::string> advice = kernels::OpenBlasAdvice(*isa);
+  if (advice.has_value()) spdlog::warn(*advice);
 }
 
 void Server::SetHealth(bool serving) {

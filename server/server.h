@@ -73,6 +73,7 @@ class Server {
 
   absl::Status CreateTables();
   absl::Status Listen();
+  void LogBackend() const;
   void SetHealth(bool serving);
   void RunDrain() ABSL_LOCKS_EXCLUDED(mutex_);
   void AwaitDrain() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -193,8 +193,7 @@ class BareProducts {
   std::vector<float> hidden_ = std::vector<float>(kTokens * kDim, 0.5F);
   std::vector<float> weights_ = std::vector<float>(kRows * kDim, 0.25F);
   std::vector<float> logits_ = std::vector<float>(kTokens * kRows, 0.125F);
-  std::vector<float> out_ =
-      std::vector<float>(std::max(kTokens, kRows) * kDim);
+  std::vector<float> out_ = std::vector<float>(std::max(kTokens, kRows) * kDim);
 };
 
 BareProducts& TheProducts() {
@@ -284,10 +283,9 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   benchmark::AddCustomContext("openblas_kernels", openblas_get_corename());
   benchmark::AddCustomContext(
-      "backend",
-      rowhouse::kernels::TheHead(rowhouse::kernels::DType::kBf16)
-          .backend()
-          .Description());
+      "backend", rowhouse::kernels::TheHead(rowhouse::kernels::DType::kBf16)
+                     .backend()
+                     .Description());
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

@@ -139,8 +139,8 @@ class CpuBackend final : public Backend {
                                   const HeadBlocks& blocks,
                                   std::span<std::byte> kept,
                                   float* hidden_gradient) override {
-    return cpu::HeadHiddenGradient(*executor_, scratch_, slice, inputs, merged, blocks,
-                                   kept, hidden_gradient);
+    return cpu::HeadHiddenGradient(*executor_, scratch_, slice, inputs, merged,
+                                   blocks, kept, hidden_gradient);
   }
 
   absl::Status HeadWeightGradient(const HeadSlice& slice,
@@ -150,8 +150,8 @@ class CpuBackend final : public Backend {
                                   std::span<const std::byte> kept,
                                   const MainGrad& main_grad,
                                   float* bias_grad) override {
-    return cpu::HeadWeightGradient(*executor_, scratch_, slice, inputs, merged, blocks,
-                                   kept, main_grad, bias_grad);
+    return cpu::HeadWeightGradient(*executor_, scratch_, slice, inputs, merged,
+                                   blocks, kept, main_grad, bias_grad);
   }
 
   absl::Status LandRows(const void* from, void* to, int64_t row_count,

@@ -33,12 +33,12 @@ struct ProductShape {
 
 enum class Into : uint8_t { kWrite, kAdd };
 
-/// `out = a x b` or `out += a x b` with fp32 sums on the calling thread. Row `i`
-/// of `out` begins at `i * stride`.
+/// `out = a x b` or `out += a x b` with fp32 sums on the calling thread. Row
+/// `i` of `out` begins at `i * stride`.
 ///
-/// For kAmx by tiles (gemm_amx.h), else by OpenBLAS, which it sets to one thread
-/// a call. The order of OpenBLAS's sums is its own: it repeats for the same
-/// shape on the same machine, and may differ between places in a matrix.
+/// For kAmx by tiles (gemm_amx.h), else by OpenBLAS, which it sets to one
+/// thread a call. The order of OpenBLAS's sums is its own: it repeats for the
+/// same shape on the same machine, and may differ between places in a matrix.
 void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
               const ProductShape& shape, Into into, float* out, int64_t stride);
 

@@ -13,9 +13,10 @@
 
 // Every function here that has wide instructions has them by this attribute,
 // for the reason that compile_for.h gives.
-#define ROWHOUSE_AMX                                                  \
-  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile," \
-                "amx-bf16")]]
+#define ROWHOUSE_AMX                                            \
+  [[gnu::target(                                                \
+      "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile," \
+      "amx-bf16")]]
 
 namespace rowhouse::kernels::cpu::amx {
 namespace {
@@ -137,8 +138,7 @@ ROWHOUSE_AMX void LoadAlongDepth(const Block& block, int64_t first_side,
   const __mmask16 low = MaskOf(block.depth - first_depth);
   const __mmask16 high = MaskOf(block.depth - first_depth - kSide);
   const int64_t count = std::min(kSide, block.side - first_side);
-  const float* from =
-      block.data + first_side * block.side_stride + first_depth;
+  const float* from = block.data + first_side * block.side_stride + first_depth;
   for (int64_t i = 0; i < kSide; ++i, from += block.side_stride) {
     const bool there = i < count;
     SplitInto<kParts>(_mm512_maskz_loadu_ps(there ? low : 0, from),
@@ -160,11 +160,10 @@ ROWHOUSE_AMX void LoadAcrossDepth(const Block& block, int64_t first_side,
   const float* from =
       block.data + first_depth * block.depth_stride + first_side;
   for (int64_t i = 0; i < kSide; ++i, from += 2 * block.depth_stride) {
-    SplitInto<kParts>(
-        _mm512_maskz_loadu_ps(2 * i < count ? mask : 0, from),
-        _mm512_maskz_loadu_ps(2 * i + 1 < count ? mask : 0,
-                              from + block.depth_stride),
-        order, tiles, i);
+    SplitInto<kParts>(_mm512_maskz_loadu_ps(2 * i < count ? mask : 0, from),
+                      _mm512_maskz_loadu_ps(2 * i + 1 < count ? mask : 0,
+                                            from + block.depth_stride),
+                      order, tiles, i);
   }
 }
 
@@ -322,9 +321,8 @@ Block BlockOf(const Operand& operand, bool side_is_row, int64_t first_side,
   const bool along = operand.transposed != side_is_row;
   const int64_t side_stride = along ? operand.stride : 1;
   const int64_t depth_stride = along ? 1 : operand.stride;
-  return {
-      operand.data + first_side * side_stride + first_depth * depth_stride,
-      side, depth, side_stride, depth_stride};
+  return {operand.data + first_side * side_stride + first_depth * depth_stride,
+          side, depth, side_stride, depth_stride};
 }
 
 bool CpuHasIt() {
@@ -339,8 +337,7 @@ bool CpuHasIt() {
     return false;
   }
   constexpr unsigned kAvx512Bf16 = 1U << 5;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
-         (a & kAvx512Bf16) != 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
 }
 
 // Linux gives the tiles' state to processes that ask for it.

@@ -163,7 +163,8 @@ absl::Status HeadTokenStatistics(Executor& executor, ScratchPool& pool,
                                  const HeadStatistics& statistics) {
   ClearStatistics(statistics, inputs.token_count);
   const std::vector<int64_t> tokens = AllTokens(inputs.token_count);
-  const HeadCall call = HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
+  const HeadCall call =
+      HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   return ForEachBlock(
       executor, pool, call.token_cut.count(),
       call.hidden_floats() + call.weight_floats() + call.logit_floats(),
@@ -191,7 +192,8 @@ absl::Status HeadHiddenGradient(Executor& executor, ScratchPool& pool,
                                 float* hidden_gradient) {
   const std::vector<int64_t> tokens =
       TokensWithGradient(merged, inputs.token_count);
-  const HeadCall call = HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
+  const HeadCall call =
+      HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   const KeptGradient keep = KeptGradient::Of(call, kept, blocks);
   ClearHiddenGradient(executor, call, merged, hidden_gradient);
   if (slice.row_count == 0) return absl::OkStatus();

@@ -161,9 +161,8 @@ LogitBlock KeptGradient::Block(const HeadCall& call, const BlockRange& tokens,
     return {scratch, rows.count};
   }
   const int64_t stride = call.slice.row_count;
-  return {
-      reinterpret_cast<float*>(data) + tokens.first * stride + rows.first,
-      stride};
+  return {reinterpret_cast<float*>(data) + tokens.first * stride + rows.first,
+          stride};
 }
 
 void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,

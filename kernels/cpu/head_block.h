@@ -106,7 +106,8 @@ struct KeptGradient {
   static KeptGradient Of(const HeadCall& call, std::span<std::byte> kept,
                          const HeadBlocks& blocks);
 
-  /// Where to form `p` of a block: kept rows of fp32 themselves, else `scratch`.
+  /// Where to form `p` of a block: kept rows of fp32 themselves, else
+  /// `scratch`.
   LogitBlock Block(const HeadCall& call, const BlockRange& tokens,
                    const BlockRange& rows, float* scratch) const;
 

@@ -130,7 +130,8 @@ absl::Status HeadWeightGradient(Executor& executor, ScratchPool& pool,
   const std::vector<int64_t> tokens =
       TokensWithGradient(merged, inputs.token_count);
   if (tokens.empty()) return absl::OkStatus();  // Not even -0 becomes +0.
-  const HeadCall head = HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
+  const HeadCall head =
+      HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   const WeightGradientCall call = {
       head, merged,
       // Only read from here on.

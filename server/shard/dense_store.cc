@@ -209,15 +209,14 @@ absl::Status DenseStore::ComputeHiddenGradient(HeadLanding& head) {
   ROWHOUSE_ASSIGN_OR_RETURN(float* const gradient, head.hidden_gradient());
   std::span<std::byte> kept;
   if (head.staging()) {
-    kept = kept_.Keep(
-        operands, kernels::HeadKept::Of(Slice(), operands->token_count(),
-                                        operands->inputs().hidden_dtype,
-                                        blocks_)
-                      .size_bytes);
+    kept = kept_.Keep(operands, kernels::HeadKept::Of(
+                                    Slice(), operands->token_count(),
+                                    operands->inputs().hidden_dtype, blocks_)
+                                    .size_bytes);
   }
-  ROWHOUSE_RETURN_IF_ERROR(backend_.HeadHiddenGradient(
-      Slice(), operands->inputs(), operands->merged(), blocks_, kept,
-      gradient));
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.HeadHiddenGradient(Slice(), operands->inputs(),
+                                  operands->merged(), blocks_, kept, gradient));
   return backend_.Synchronize();
 }
 

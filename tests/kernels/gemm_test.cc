@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <thread>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -59,10 +59,10 @@ Product RandomProduct(Random& random, const ProductShape& shape) {
   constexpr DType kTypes[] = {DType::kFp32, DType::kBf16, DType::kFp16};
   Product product;
   product.shape = shape;
-  product.a = RandomMatrix(random, shape.m, shape.k,
-                           kTypes[random.Integer(0, 2)]);
-  product.b = RandomMatrix(random, shape.k, shape.n,
-                           kTypes[random.Integer(0, 2)]);
+  product.a =
+      RandomMatrix(random, shape.m, shape.k, kTypes[random.Integer(0, 2)]);
+  product.b =
+      RandomMatrix(random, shape.k, shape.n, kTypes[random.Integer(0, 2)]);
   product.into = random.Chance(0.5) ? Into::kAdd : Into::kWrite;
   product.stride = shape.n + random.Integer(0, 5);
   product.out.resize(static_cast<size_t>(shape.m * product.stride));
@@ -125,9 +125,9 @@ TEST_P(GemmTest, EqualsAnFp64OracleWithinItsRoundings) {
   Random random(91);
   SCOPED_TRACE(random.Trace());
   for (int i = 0; i < 60; ++i) {
-    const Product product = RandomProduct(
-        random, {random.Integer(1, 70), random.Integer(1, 70),
-                 random.Integer(0, 1) * random.Integer(1, 90)});
+    const Product product =
+        RandomProduct(random, {random.Integer(1, 70), random.Integer(1, 70),
+                               random.Integer(0, 1) * random.Integer(1, 90)});
     ExpectParity(product, Multiplied(GetParam(), product));
   }
 }
