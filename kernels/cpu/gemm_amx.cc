@@ -168,21 +168,24 @@ ROWHOUSE_AMX void LoadAcrossDepth(const Block& block, int64_t first_side,
 }
 
 // Tiles in the order side, depth, part; zeros fill them up to whole pairs.
+// Reads the block along its rows in memory.
 template <int kParts>
 ROWHOUSE_AMX void PackParts(const Block& block, bool rows_are_sides,
                             Tile* tiles) {
   const bool along = block.depth_stride == 1;
-  const int64_t side = (block.side + kPair - 1) / kPair * kPair;
-  for (int64_t s = 0; s < side; s += kSide) {
-    for (int64_t d = 0; d < block.depth; d += kDepth, tiles += kParts) {
-      if (along) {
-        LoadAlongDepth<kParts>(block, s, d, tiles);
-      } else {
-        LoadAcrossDepth<kParts>(block, s, d, tiles);
-      }
-      if (along == rows_are_sides) continue;
-      for (int part = 0; part < kParts; ++part) Transpose(tiles[part]);
+  const int64_t sides = (block.side + kPair - 1) / kPair * 2;
+  const int64_t depths = (block.depth + kDepth - 1) / kDepth;
+  for (int64_t i = 0; i < sides * depths; ++i) {
+    const int64_t s = along ? i / depths : i % sides;
+    const int64_t d = along ? i % depths : i / sides;
+    Tile* const to = tiles + (s * depths + d) * kParts;
+    if (along) {
+      LoadAlongDepth<kParts>(block, s * kSide, d * kDepth, to);
+    } else {
+      LoadAcrossDepth<kParts>(block, s * kSide, d * kDepth, to);
     }
+    if (along == rows_are_sides) continue;
+    for (int part = 0; part < kParts; ++part) Transpose(to[part]);
   }
 }
 

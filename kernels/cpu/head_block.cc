@@ -157,12 +157,10 @@ KeptGradient KeptGradient::Of(const HeadCall& call, std::span<std::byte> kept,
 
 LogitBlock KeptGradient::Block(const HeadCall& call, const BlockRange& tokens,
                                const BlockRange& rows, float* scratch) const {
-  if (data == nullptr || call.compute_type() != DType::kFp32) {
-    return {scratch, rows.count};
-  }
-  const int64_t stride = call.slice.row_count;
-  return {reinterpret_cast<float*>(data) + tokens.first * stride + rows.first,
-          stride};
+  const bool in_place = data != nullptr && call.compute_type() == DType::kFp32;
+  return {in_place ? reinterpret_cast<float*>(data) + Offset(call, tokens, rows)
+                   : scratch,
+          rows.count};
 }
 
 void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
@@ -173,6 +171,10 @@ void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
       call.slice.bias == nullptr ? nullptr : call.slice.bias + rows.first;
   WithDenseElement(call.compute_type(), [&]<typename Compute>() {
     std::vector<Compute> scratch(static_cast<size_t>(rows.count));
+    auto* const copies = kept.data == nullptr
+                             ? nullptr
+                             : reinterpret_cast<Compute*>(kept.data) +
+                                   kept.Offset(call, tokens, rows);
     CallFor(call.isa, [&] {
       if (column_sums != nullptr) {
         std::fill(column_sums, column_sums + rows.count, 0.0F);
@@ -188,10 +190,7 @@ void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
             bias, rows.count, row);
         if (column_sums != nullptr) AddRow(row, rows.count, column_sums);
         RoundRow(row, rows.count,
-                 kept.data == nullptr
-                     ? scratch.data()
-                     : reinterpret_cast<Compute*>(kept.data) +
-                           position * call.slice.row_count + rows.first);
+                 copies == nullptr ? scratch.data() : copies + i * rows.count);
       }
     });
   });
@@ -204,12 +203,9 @@ LogitBlock LoadLogitGradient(const HeadCall& call, const BlockRange& tokens,
   if (block.data != scratch) return block;
   WithDenseElement(call.compute_type(), [&]<typename Compute>() {
     const auto* from = reinterpret_cast<const Compute*>(kept.data) +
-                       tokens.first * call.slice.row_count + rows.first;
-    CallFor(call.isa, [&] {
-      for (int64_t i = 0; i < tokens.count; ++i) {
-        WidenRow(from + i * call.slice.row_count, rows.count, block.row(i));
-      }
-    });
+                       kept.Offset(call, tokens, rows);
+    CallFor(call.isa,
+            [&] { WidenRow(from, tokens.count * rows.count, scratch); });
   });
   return block;
 }

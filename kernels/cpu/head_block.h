@@ -50,8 +50,10 @@ std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
 /// What every block of one call shares.
 struct HeadCall {
   /// Of a block, where `HeadBlocks` has more: the logits of some tokens then
-  /// stay in the second cache while they are worked on.
-  static constexpr int64_t kMostRows = 512;
+  /// stay in the second cache while they are worked on. Whole pairs of tiles
+  /// (gemm_amx.cc), but no power of two, whose rows would share few lines of
+  /// the first cache.
+  static constexpr int64_t kMostRows = 544;
 
   CpuIsa isa;
   HeadSlice slice;
@@ -97,8 +99,8 @@ void FormLogits(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const float* hidden,
                 const float* weights, const LogitBlock& logits);
 
-/// The kept logit gradient of a call (`HeadKept`): the row of the token at
-/// position `i` of `HeadCall::tokens` is row `i`.
+/// The kept logit gradient of a call (`HeadKept`): blocks [tokens, rows], of a
+/// block of rows those of all tokens.
 struct KeptGradient {
   std::byte* data = nullptr;  ///< Null: nothing is kept.
   float* column_sums = nullptr;
@@ -106,8 +108,14 @@ struct KeptGradient {
   static KeptGradient Of(const HeadCall& call, std::span<std::byte> kept,
                          const HeadBlocks& blocks);
 
-  /// Where to form `p` of a block: kept rows of fp32 themselves, else
-  /// `scratch`.
+  /// Where in `data` a block begins, in elements.
+  static int64_t Offset(const HeadCall& call, const BlockRange& tokens,
+                        const BlockRange& rows) {
+    return rows.first * static_cast<int64_t>(call.tokens.size()) +
+           tokens.first * rows.count;
+  }
+
+  /// Where to form `p` of a block: a kept block of fp32 itself, else `scratch`.
   LogitBlock Block(const HeadCall& call, const BlockRange& tokens,
                    const BlockRange& rows, float* scratch) const;
 
