@@ -8,7 +8,9 @@
 
 namespace rowhouse::kernels::cpu {
 
-bool CanStream(CpuIsa isa) { return isa == CpuIsa::kAvx512; }
+bool CanStream(CpuIsa isa) {
+  return isa == CpuIsa::kAvx512 || isa == CpuIsa::kAmx;
+}
 
 [[gnu::target("avx512f")]] void StreamLines(const void* from, void* to,
                                             int64_t size_bytes) {
