@@ -90,7 +90,8 @@ class CpuIsaTest : public ::testing::TestWithParam<CpuIsa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Isas, CpuIsaTest,
-                         ::testing::Values(CpuIsa::kAvx2, CpuIsa::kAvx512),
+                         ::testing::Values(CpuIsa::kAvx2, CpuIsa::kAvx512,
+                                           CpuIsa::kAmx),
                          [](const auto& isa) { return NameOf(isa.param); });
 
 // Widths below, at and beyond vectors, blocks and partial sums.

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/executor.h"
+#include "server/shard/dense_store.h"
 #include "tests/server/shard/failing_backend.h"
 
 namespace rowhouse::server {
@@ -79,6 +80,34 @@ TEST_F(KeptGradientsTest, KeepsNothingWithoutMemory) {
   EXPECT_THAT(kept_.Keep(a, 100), SizeIs(100));
   kept_.Free();
   EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
+}
+
+ShardSpec SpecOf(int64_t row_count, int64_t token_count) {
+  ShardSpec spec;
+  spec.placement = wire::Placement::Even(2 * row_count, 2);
+  spec.shard_index = 1;
+  spec.trainer_count = 3;
+  spec.dense.emplace();
+  spec.dense->max_head_token_count = token_count;
+  return spec;
+}
+
+TEST(KeptBytesTest, IsOneCallOfEveryTrainer) {
+  ShardSpec spec = SpecOf(51, 10);
+  spec.dense->has_bias = false;
+  // 10 * 51 * 4 = 2040, in units of 256.
+  EXPECT_EQ(DenseStore::KeptBytes(spec, {}), 3 * 2048);
+  spec.dense->has_bias = true;  // Sums of blocks of 4 tokens.
+  EXPECT_EQ(DenseStore::KeptBytes(spec, {4, 100}), 3 * (2048 + 3 * 51 * 4));
+  EXPECT_EQ(DenseStore::KeptBytes(SpecOf(51, 0), {}), 0);
+}
+
+TEST(KeptBytesTest, IsBounded) {
+  EXPECT_EQ(DenseStore::KeptBytes(SpecOf(1 << 20, 1 << 20), {}),
+            KeptGradients::kMostBytes);
+  EXPECT_EQ(
+      DenseStore::KeptBytes(SpecOf(int64_t{1} << 40, int64_t{1} << 40), {}),
+      KeptGradients::kMostBytes);
 }
 
 }  // namespace
