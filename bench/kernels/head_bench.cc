@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/support/array.h"
+#include "bench/support/check.h"
 #include "bench/support/inputs.h"
 #include "bench/support/kept.h"
 #include "bench/support/measure.h"

@@ -3,31 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "bench/support/check.h"
 #include "bench/support/run.h"
 #include "kernels/backend.h"
 
 namespace rowhouse::bench {
-
-/// Ends the process where what a benchmark needs is not to be had, say memory.
-inline void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T Check(absl::StatusOr<T> value) {
-  Check(value.status());
-  return *std::move(value);
-}
 
 /// Elements in the backend's memory, every page of which has been written.
 template <typename T>

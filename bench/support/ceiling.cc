@@ -2,8 +2,6 @@
 
 #include <cblas.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,38 +10,12 @@
 #include <vector>
 
 #include "bench/support/array.h"
+#include "bench/support/check.h"
 #include "bench/support/run.h"
+#include "bench/support/sampled.h"
 
 namespace rowhouse::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int kPasses = 3;
-
-// The best rate of a few passes of `work` done each, kept for a second.
-class Sampled {
- public:
-  double Rate(double work, const std::function<void()>& pass) {
-    if (rate_ > 0 && Clock::now() - taken_ < std::chrono::seconds(1)) {
-      return rate_;
-    }
-    if (rate_ == 0) pass();  // Touches what it works on.
-    rate_ = 0;
-    for (int i = 0; i < kPasses; ++i) {
-      const Clock::time_point start = Clock::now();
-      pass();
-      const std::chrono::duration<double> took = Clock::now() - start;
-      rate_ = std::max(rate_, work / took.count());
-    }
-    taken_ = Clock::now();
-    return rate_;
-  }
-
- private:
-  double rate_ = 0;
-  Clock::time_point taken_;
-};
 
 // `body(thread)` on every thread of the backend at once.
 void OnAllThreads(const std::function<void(int thread)>& body) {
@@ -96,8 +68,8 @@ double CopyBytesPerSecond() {
   static const int64_t size = Size(int64_t{512} << 20, int64_t{1} << 20);
   static const Array<std::byte> from(size);
   static const Array<std::byte> to(size);
-  static Sampled sampled;
-  return sampled.Rate(2.0 * static_cast<double>(size), [] {
+  static SampledRate sampled;
+  return sampled.Of(2.0 * static_cast<double>(size), [] {
     if (OnCpu()) {
       CopyOnCpu(from.data(), to.data(), size);
       return;
@@ -110,9 +82,9 @@ double CopyBytesPerSecond() {
 double GemmFlopsPerSecond() {
   if (!OnCpu()) return 0;
   static std::vector<Products> products(static_cast<size_t>(ThreadCount()));
-  static Sampled sampled;
+  static SampledRate sampled;
   openblas_set_num_threads(1);  // As the backend does: it has its own threads.
-  return sampled.Rate(Products::kFlops * ThreadCount(), [] {
+  return sampled.Of(Products::kFlops * ThreadCount(), [] {
     OnAllThreads(
         [](int thread) { products[static_cast<size_t>(thread)].Form(); });
   });

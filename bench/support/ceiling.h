@@ -3,9 +3,7 @@
 
 namespace rowhouse::bench {
 
-// What this machine can do at most, measured in this process: the best of a few
-// passes, no more than a second old, so that a share of it holds while a shared
-// machine gets faster or slower.
+// What this machine can do at most, measured in this process (`SampledRate`).
 
 /// Bytes read and written a second by a copy between two buffers of 512 MiB,
 /// far beyond the caches: memcpy by as many threads as the CPU backend has,

@@ -43,12 +43,10 @@ inline void Report(benchmark::State& state, const Work& work, double ceiling) {
 struct NothingToPrepare {};
 
 /// Times `op`, which returns a status, and the wait for its end. Before each
-/// time `prepare` puts back, unmeasured, what `op` uses up.
+/// time `prepare` puts back, unmeasured, what `op` uses up. False after a
+/// fault, which is then the case's.
 template <typename Op, typename Prepare = NothingToPrepare>
-void Measure(benchmark::State& state, const Work& work, Op op,
-             Prepare prepare = {}) {
-  const double ceiling =
-      work.flops > 0 ? GemmFlopsPerSecond() : CopyBytesPerSecond();
+bool Time(benchmark::State& state, Op op, Prepare prepare = {}) {
   for (auto _ : state) {
     if constexpr (!std::is_same_v<Prepare, NothingToPrepare>) {
       state.PauseTiming();
@@ -59,10 +57,20 @@ void Measure(benchmark::State& state, const Work& work, Op op,
     if (status.ok()) status = TheBackend().Synchronize();
     if (!status.ok()) {
       state.SkipWithError(status.ToString().c_str());
-      return;
+      return false;
     }
   }
-  Report(state, work, ceiling);
+  return true;
+}
+
+/// Times an operation of the backend and reports it against the copy's rate or,
+/// where it has FLOPs, the bare product's.
+template <typename Op, typename Prepare = NothingToPrepare>
+void Measure(benchmark::State& state, const Work& work, Op op,
+             Prepare prepare = {}) {
+  const double ceiling =
+      work.flops > 0 ? GemmFlopsPerSecond() : CopyBytesPerSecond();
+  if (Time(state, op, prepare)) Report(state, work, ceiling);
 }
 
 /// Wall time in milliseconds, for every case of the suite.

@@ -58,9 +58,7 @@ bool TakeFlag(std::string_view argument) {
 }
 
 void AddContext() {
-  const bool cpu = the_run.backend.kind == kernels::BackendKind::kCpu;
-  benchmark::AddCustomContext("backend", cpu ? "cpu" : "cuda");
-  benchmark::AddCustomContext("threads", absl::StrCat(ThreadCount()));
+  benchmark::AddCustomContext("backend", the_backend->Description());
   benchmark::AddCustomContext("quick", the_run.quick ? "yes" : "no");
   benchmark::AddCustomContext("openblas_kernels", openblas_get_corename());
 }

@@ -1,0 +1,42 @@
+#ifndef ROWHOUSE_BENCH_SUPPORT_SAMPLED_H_
+#define ROWHOUSE_BENCH_SUPPORT_SAMPLED_H_
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+namespace rowhouse::bench {
+
+/// A ceiling: the best rate of a few passes, measured anew where the last
+/// measurement is more than a second old, so that a share of it holds while a
+/// shared machine gets faster or slower.
+class SampledRate {
+ public:
+  /// `pass` does `work` each time.
+  double Of(double work, const std::function<void()>& pass) {
+    if (rate_ > 0 && Clock::now() - taken_ < std::chrono::seconds(1)) {
+      return rate_;
+    }
+    if (rate_ == 0) pass();  // Touches what it works on.
+    rate_ = 0;
+    for (int i = 0; i < kPasses; ++i) {
+      const Clock::time_point start = Clock::now();
+      pass();
+      const std::chrono::duration<double> took = Clock::now() - start;
+      rate_ = std::max(rate_, work / took.count());
+    }
+    taken_ = Clock::now();
+    return rate_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kPasses = 3;
+
+  double rate_ = 0;
+  Clock::time_point taken_;
+};
+
+}  // namespace rowhouse::bench
+
+#endif  // ROWHOUSE_BENCH_SUPPORT_SAMPLED_H_
