@@ -6,11 +6,10 @@
 namespace rowhouse::bench {
 
 // What plain TCP over 127.0.0.1 gives at most, with no protocol on it: two
-// threads of this process, blocking sockets, messages of 1 MiB at most. No more
-// than a second old.
+// threads of this process, blocking sockets, messages of 1 MiB at most.
 
-/// Bytes a second, one way over one connection: the best of a few passes of
-/// 128 MiB.
+/// Bytes a second, one way over one connection: 128 MiB at a time
+/// (`SampledRate`).
 double LoopbackBytesPerSecond();
 
 /// Median time, in seconds, from sending `request_bytes` until all of

@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,31 +36,34 @@ void CopyOnCpu(const std::byte* from, std::byte* to, int64_t size) {
   });
 }
 
-// The head's products for 1024 tokens, 2048 rows and dim 768.
+// The head's products for 1,024 tokens, 2,048 rows and dim 768.
 class Products {
  public:
-  static constexpr int kTokens = 1024;
-  static constexpr int kRows = 2048;
-  static constexpr int kDim = 768;
-  static constexpr double kFlops = 3 * 2.0 * kTokens * kRows * kDim;
-
   void Form() {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kTokens, kRows, kDim,
-                1, hidden_.data(), kDim, weights_.data(), kDim, 0,
-                logits_.data(), kRows);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kTokens, kDim, kRows,
-                1, logits_.data(), kRows, weights_.data(), kDim, 0,
-                gradient_.data(), kDim);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, kRows, kDim, kTokens,
-                1, logits_.data(), kRows, hidden_.data(), kDim, 0,
-                gradient_.data(), kDim);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, tokens_, rows_, dim_,
+                1, hidden_.data(), dim_, weights_.data(), dim_, 0,
+                logits_.data(), rows_);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, tokens_, dim_, rows_,
+                1, logits_.data(), rows_, weights_.data(), dim_, 0,
+                gradient_.data(), dim_);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, rows_, dim_, tokens_,
+                1, logits_.data(), rows_, hidden_.data(), dim_, 0,
+                gradient_.data(), dim_);
   }
+  double flops() const { return 3 * 2.0 * tokens_ * rows_ * dim_; }
 
  private:
-  std::vector<float> hidden_ = std::vector<float>(kTokens * kDim, 0.5F);
-  std::vector<float> weights_ = std::vector<float>(kRows * kDim, 0.25F);
-  std::vector<float> logits_ = std::vector<float>(kTokens * kRows);
-  std::vector<float> gradient_ = std::vector<float>(kRows * kDim);
+  static std::vector<float> Matrix(int rows, int columns) {
+    return std::vector<float>(static_cast<size_t>(rows * columns), 0.5F);
+  }
+
+  int tokens_ = static_cast<int>(Size(1024, 64));
+  int rows_ = static_cast<int>(Size(2048, 64));
+  int dim_ = static_cast<int>(Size(768, 64));
+  std::vector<float> hidden_ = Matrix(tokens_, dim_);
+  std::vector<float> weights_ = Matrix(rows_, dim_);
+  std::vector<float> logits_ = Matrix(tokens_, rows_);
+  std::vector<float> gradient_ = Matrix(std::max(tokens_, rows_), dim_);
 };
 
 }  // namespace
@@ -84,7 +88,7 @@ double GemmFlopsPerSecond() {
   static std::vector<Products> products(static_cast<size_t>(ThreadCount()));
   static SampledRate sampled;
   openblas_set_num_threads(1);  // As the backend does: it has its own threads.
-  return sampled.Of(Products::kFlops * ThreadCount(), [] {
+  return sampled.Of(products.front().flops() * ThreadCount(), [] {
     OnAllThreads(
         [](int thread) { products[static_cast<size_t>(thread)].Form(); });
   });

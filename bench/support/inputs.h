@@ -16,7 +16,7 @@ namespace rowhouse::bench {
 inline std::vector<uint16_t> NormalBf16(float scale = 1.0F) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal(0.0F, scale);
-  std::vector<uint16_t> values((1 << 20) + 1);
+  std::vector<uint16_t> values((1 << 16) + 1);
   for (uint16_t& x : values) x = kernels::FloatToBf16(normal(random));
   return values;
 }

@@ -2,12 +2,13 @@
 #define ROWHOUSE_BENCH_SUPPORT_SAMPLED_H_
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 
 namespace rowhouse::bench {
 
-/// A ceiling: the best rate of a few passes, measured anew where the last
+/// A ceiling: the median rate of three passes, measured anew where the last
 /// measurement is more than a second old, so that a share of it holds while a
 /// shared machine gets faster or slower.
 class SampledRate {
@@ -18,20 +19,20 @@ class SampledRate {
       return rate_;
     }
     if (rate_ == 0) pass();  // Touches what it works on.
-    rate_ = 0;
-    for (int i = 0; i < kPasses; ++i) {
+    std::array<double, 3> seconds{};
+    for (double& took : seconds) {
       const Clock::time_point start = Clock::now();
       pass();
-      const std::chrono::duration<double> took = Clock::now() - start;
-      rate_ = std::max(rate_, work / took.count());
+      took = std::chrono::duration<double>(Clock::now() - start).count();
     }
+    std::sort(seconds.begin(), seconds.end());
+    rate_ = work / seconds[1];
     taken_ = Clock::now();
     return rate_;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kPasses = 3;
 
   double rate_ = 0;
   Clock::time_point taken_;
