@@ -13,8 +13,8 @@ import tempfile
 
 import machine
 from chart import chart
-from results import CPU_BARS, context, summarize
-from table import table
+from results import CPU_BARS, ceilings, context, summarize
+from table import number, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARIES = ("kernels/kernels_bench", "server/server_bench")
@@ -122,7 +122,8 @@ def measure(options, folder):
                   "%Y-%m-%dT%H:%M:%SZ"),
               "quick": options.quick, "machine": machine.machine(),
               "source": machine.source(str(ROOT)),
-              "build": machine.build(folder), "context": {}, "results": []}
+              "build": machine.build(folder), "context": {},
+              "ceilings": {}, "results": []}
     bars = CPU_BARS if options.backend == "cpu" and not options.quick else {}
     for path in BINARIES:
         binary = folder / "bench" / path
@@ -133,6 +134,7 @@ def measure(options, folder):
         report["context"][binary.name] = context(output)
         report["results"] += [{**result, "binary": binary.name}
                               for result in summarize(output, bars)]
+    report["ceilings"] = ceilings(report["results"])
     return report
 
 
@@ -160,6 +162,9 @@ def main(arguments):
         sys.exit(f"no case matches {options.filter}")
     path = write(report, options)
     print(table(report["results"]))
+    print("\nceilings: " + ", ".join(
+        f"{kind} {number(rate, 'FLOP/s' if kind == 'sgemm' else 'B/s')}"
+        for kind, rate in report["ceilings"].items()))
     if options.quick:
         print("\na quick run: these are no figures")
     print(f"\nwritten: {path}.json, {path}.svg")

@@ -1,7 +1,8 @@
 """Results as a table for people."""
 
 
-def _number(value, unit):
+def number(value, unit):
+    """`12.3 GB/s`."""
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
             return f"{value / factor:.3g} {prefix}{unit}"
@@ -15,9 +16,9 @@ def _time(milliseconds):
 
 def _rate(result):
     if "flops_per_second" in result:
-        return _number(result["flops_per_second"], "FLOP/s")
+        return number(result["flops_per_second"], "FLOP/s")
     if "bytes_per_second" in result:
-        return _number(result["bytes_per_second"], "B/s")
+        return number(result["bytes_per_second"], "B/s")
     if "p50_us" in result:
         return f"p50 {result['p50_us']:.0f} us, p99 {result['p99_us']:.0f} us"
     return ""

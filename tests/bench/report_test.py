@@ -68,6 +68,13 @@ class ResultsTest(unittest.TestCase):
             results.ceiling_of({**share, "binary": "server_bench"}), "tcp")
         self.assertIsNone(results.ceiling_of({"binary": "kernels_bench"}))
 
+    def test_the_ceilings_are_medians_of_each_kind(self):
+        cases = [{"of_ceiling": {}, "binary": "kernels_bench", "ceiling": c}
+                 for c in (1.0, 9.0, 2.0)]
+        cases.append({**cases[0], "flops": 1, "ceiling": 5.0})
+        self.assertEqual(results.ceilings(cases + [self.wait]),
+                         {"copy": 2.0, "sgemm": 5.0})
+
     def test_the_table_marks_a_share_below_its_goal(self):
         lines = table.table([self.gather, self.wait, self.broken]).splitlines()
         self.assertRegex(lines[1], r"^Gather/dim:8 +8 ms +500 MB/s +"
