@@ -78,6 +78,8 @@ void ApplyAdamW(benchmark::State& state) {
     return TheBackend().ApplyAdamW(dense.view(), factors,
                                    kernels::NonFinitePolicy::kReject, report);
   });
+  Require(state, report.row_visits > 0 && report.untouched_row_count == 0,
+          "every row changes");
 }
 
 void ClearMainGrad(benchmark::State& state) {

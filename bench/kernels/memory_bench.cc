@@ -63,6 +63,8 @@ void LandRows(benchmark::State& state) {
                                  Landing::row_count(), kDim,
                                  kernels::DType::kBf16, 0, content, scan);
   });
+  Require(state, scan.non_finite_row == kernels::RowScan::kNone,
+          "every row is finite");
 }
 BENCHMARK(LandRows)->Apply(Defaults);
 

@@ -28,15 +28,21 @@ Work EventWork(int64_t entries, int64_t rows, int64_t dim) {
           .items = static_cast<double>(entries)};
 }
 
+// The last event visited so many rows, and changed them all.
+void RequireVisited(benchmark::State& state, const kernels::EventReport& report,
+                    int64_t rows) {
+  Require(state, report.row_visits == rows && report.untouched_row_count == 0,
+          "every row changes");
+}
+
 absl::Status Apply(const SparseTable& table,
                    std::span<const GradientPart> parts,
-                   const Array<float>& beta2) {
+                   const Array<float>& beta2, kernels::EventReport& report) {
   kernels::RowAdamEvent event;
   event.parts = parts;
   event.factors =
       NarrowScalars(kernels::RowAdamScalars{0.1, 0.001, 0.95, 1e-10, 1.0}, 1);
   event.history = {beta2.data(), beta2.data(), 0};
-  kernels::EventReport report;
   return TheBackend().ApplyRowAdamEvent(table.view(), event, report);
 }
 
@@ -48,10 +54,14 @@ void ApplyRowAdamEvent(benchmark::State& state, bool sorted) {
   const Array<int64_t>& slots = sorted ? table.sorted : table.shuffled;
   const GradientPart part = {slots.data(), table.rows.data(), slots.count()};
   const Array<float> beta2(1);
+  kernels::EventReport report;
   Measure(state, EventWork(slots.count(), slots.count(), state.range(1)), [&] {
-    return Apply(table, {&part, 1}, beta2);
+    report = {};
+    return Apply(table, {&part, 1}, beta2, report);
   });
+  RequireVisited(state, report, slots.count());
 }
+
 void Tables(benchmark::internal::Benchmark* bench) {
   bench->Apply(Defaults)
       ->ArgNames({"krows", "dim"})
@@ -98,9 +108,14 @@ struct TrainersEvent : SparseTable {
 void ApplyRowAdamEventOf8Trainers(benchmark::State& state) {
   auto& event = Kept<TrainersEvent>();
   const Array<float> beta2(1);
+  kernels::EventReport report;
   state.counters["distinct_rows"] = static_cast<double>(event.distinct_count);
   Measure(state, EventWork(event.entry_count, event.distinct_count, event.kDim),
-          [&] { return Apply(event, event.parts, beta2); });
+          [&] {
+            report = {};
+            return Apply(event, event.parts, beta2, report);
+          });
+  RequireVisited(state, report, event.distinct_count);
 }
 BENCHMARK(ApplyRowAdamEventOf8Trainers)
     ->Name("ApplyRowAdamEvent/8_trainers")
@@ -114,6 +129,10 @@ void MergedStatistics(benchmark::State& state) {
     return TheBackend().MergedStatistics(event.parts, event.kDim,
                                          kernels::DType::kBf16, statistics);
   });
+  Require(state,
+          statistics.row_count > 0 && statistics.non_finite_row_count == 0 &&
+              statistics.row_count % event.distinct_count == 0,
+          "every row is in the sum");
 }
 BENCHMARK(MergedStatistics)->Apply(Defaults);
 

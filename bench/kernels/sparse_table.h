@@ -60,7 +60,7 @@ struct TouchedTable : SparseTable {
 
   Array<int64_t> sorted;
   Array<int64_t> shuffled;
-  Array<uint16_t> rows;  ///< [touched, dim]: gradients, or what is written.
+  Array<uint16_t> rows;  ///< [touched, dim], normal: gradients.
 };
 
 }  // namespace rowhouse::bench

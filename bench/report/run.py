@@ -29,8 +29,8 @@ def parse(arguments):
     parser.add_argument("--quick", action="store_true",
                         help="tiny sizes, once: that all run, no figures")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
-                        help="where to write (bench/results; a quick run: "
-                        "build/bench)")
+                        help="where to write (bench/results; a quick run, or one "
+                        "with a filter: build/bench)")
     parser.add_argument("--build", type=pathlib.Path, metavar="DIR",
                         help="a finished build to run; without it the release "
                         "preset is built first")
@@ -43,8 +43,8 @@ def parse(arguments):
                         help="of the cpu backend (one per core)")
     options = parser.parse_args(arguments)
     if options.out is None:
-        options.out = ROOT / ("build/bench" if options.quick
-                              else "bench/results")
+        part = options.quick or options.filter
+        options.out = ROOT / ("build/bench" if part else "bench/results")
     if options.repetitions is None:
         options.repetitions = 1 if options.quick else 5
     return options
@@ -55,7 +55,9 @@ def build():
     for command in (["cmake", "--preset", "release"],
                     ["cmake", "--build", "--preset", "release", "--parallel",
                      str(os.cpu_count()), "--target", "benchmarks"]):
-        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
+        if subprocess.run(command, cwd=ROOT, check=False,
+                          stdout=sys.stderr).returncode != 0:
+            sys.exit(f"{' '.join(command)} failed")
     return ROOT / "build/release"
 
 
@@ -127,6 +129,8 @@ def measure(options, folder):
     bars = CPU_BARS if options.backend == "cpu" and not options.quick else {}
     for path in BINARIES:
         binary = folder / "bench" / path
+        if not binary.exists():
+            sys.exit(f"there is no {binary}; build the target `benchmarks`")
         print(binary.name, file=sys.stderr)
         output = run(binary, options, environment())
         if output is None:
@@ -142,6 +146,7 @@ def write(report, options):
     """Writes both files; returns their common path without its end."""
     name = f"{report['date'][:10]}-{machine.slug(report['machine'])}"
     name += f"-{options.backend}" + ("-quick" if options.quick else "")
+    name += "-part" if options.filter else ""
     path = options.out / name
     options.out.mkdir(parents=True, exist_ok=True)
     path.with_suffix(".json").write_text(

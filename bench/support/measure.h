@@ -73,6 +73,12 @@ void Measure(benchmark::State& state, const Work& work, Op op,
   if (Time(state, op, prepare)) Report(state, work, ceiling);
 }
 
+/// Fails a case that did other work than it claims, say none: its figures would
+/// be too good.
+inline void Require(benchmark::State& state, bool holds, const char* claim) {
+  if (!holds) state.SkipWithError(claim);
+}
+
 /// Wall time in milliseconds, for every case of the suite.
 inline void Defaults(benchmark::internal::Benchmark* bench) {
   bench->UseRealTime()->Unit(benchmark::kMillisecond);
