@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDim = 768;
 
-// Memory that nobody has touched: what it costs to have, not to use.
+// And gives it back. Nobody touches it: what it costs to have, not to use.
 void Allocate(benchmark::State& state) {
   const int64_t size = Size(int64_t{256} << 20, 4096);
   Measure(state, {}, [&] { return TheBackend().Allocate(size).status(); });

@@ -167,9 +167,10 @@ def main(arguments):
         sys.exit(f"no case matches {options.filter}")
     path = write(report, options)
     print(table(report["results"]))
-    print("\nceilings: " + ", ".join(
-        f"{kind} {number(rate, 'FLOP/s' if kind == 'sgemm' else 'B/s')}"
-        for kind, rate in report["ceilings"].items()))
+    if report["ceilings"]:
+        print("\nceilings: " + ", ".join(
+            f"{kind} {number(rate, 'FLOP/s' if kind == 'sgemm' else 'B/s')}"
+            for kind, rate in report["ceilings"].items()))
     if options.quick:
         print("\na quick run: these are no figures")
     print(f"\nwritten: {path}.json, {path}.svg")

@@ -39,9 +39,12 @@ class SuiteTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(
+            done = subprocess.run(
                 ["bash", ROOT / "bench/run.sh", "--quick", "--out", folder,
-                 "--build", cls.build], check=True, stdout=subprocess.DEVNULL)
+                 "--build", cls.build], check=False, text=True,
+                stdout=subprocess.PIPE)
+            if done.returncode != 0:
+                raise RuntimeError(done.stdout)
             (path,) = pathlib.Path(folder).glob("*.json")
             cls.text = path.read_text(encoding="utf-8")
             cls.chart = path.with_suffix(".svg").read_text(encoding="utf-8")
