@@ -126,6 +126,10 @@ def measure(options, folder):
               "source": machine.source(str(ROOT)),
               "build": machine.build(folder), "context": {},
               "ceilings": {}, "results": []}
+    busy = report["machine"]["load_before"]
+    if busy > 0.3 and not options.quick:
+        print(f"others are at work on this machine (load {busy}): the figures "
+              "will be of both", file=sys.stderr)
     bars = CPU_BARS if options.backend == "cpu" and not options.quick else {}
     for path in BINARIES:
         binary = folder / "bench" / path

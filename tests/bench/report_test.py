@@ -2,6 +2,7 @@
 import pathlib
 import sys
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/report"))
@@ -9,6 +10,7 @@ sys.path.insert(0, str(ROOT / "bench/report"))
 import chart  # noqa: E402
 import machine  # noqa: E402
 import results  # noqa: E402
+import run as runner  # noqa: E402
 import table  # noqa: E402
 
 
@@ -107,6 +109,26 @@ class MachineTest(unittest.TestCase):
 
     def test_a_folder_that_is_no_build_has_no_flags(self):
         self.assertEqual(machine.build("/nonexistent")["flags"], "")
+
+
+class RunTest(unittest.TestCase):
+    def test_only_whole_runs_are_results(self):
+        for arguments, folder in (([], "bench/results"),
+                                  (["Gather"], "build/bench"),
+                                  (["--quick"], "build/bench")):
+            self.assertEqual(runner.parse(arguments).out, ROOT / folder)
+
+    def test_a_binary_gets_the_backend_and_the_filter(self):
+        options = runner.parse(["--backend", "cuda", "--device", "3", "Row"])
+        self.assertEqual(
+            runner.command_of("bench", options),
+            ["bench", "--backend=cuda", "--device=3", "--threads=0",
+             "--benchmark_filter=Row"])
+
+    def test_the_blas_kernels_that_a_user_named_stay(self):
+        with unittest.mock.patch.dict("os.environ",
+                                      {"OPENBLAS_CORETYPE": "Zen"}):
+            self.assertEqual(runner.environment()["OPENBLAS_CORETYPE"], "Zen")
 
 
 if __name__ == "__main__":
