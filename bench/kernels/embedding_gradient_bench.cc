@@ -1,80 +1,75 @@
-/// An embedding's gradient into main_grad on the CPU backend.
+/// An embedding's gradient into main_grad.
 ///
 /// 8,192 bf16 tokens into an fp32 main_grad of 128,256 rows, the tokens spread
-/// evenly, by Zipf's law, or all the same.
+/// evenly, by Zipf's law, or all the same. Each call has the next of eight
+/// batches, so that no call finds its rows in the caches.
 
-#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <random>
-#include <span>
-#include <unordered_set>
+#include <vector>
 
-#include "bench/kernels/ceiling.h"
+#include "bench/support/array.h"
+#include "bench/support/inputs.h"
+#include "bench/support/kept.h"
+#include "bench/support/measure.h"
+#include "bench/support/run.h"
 #include "benchmark/benchmark.h"
 #include "kernels/backend.h"
 
-namespace rowhouse::kernels {
+namespace rowhouse::bench {
 namespace {
 
-constexpr int64_t kRows = 128256;
-constexpr int64_t kTokens = 8192;
+using kernels::DType;
 
-enum Spread : int64_t { kEven = 0, kZipf = 1, kOneRow = 2 };
+constexpr int64_t kBatches = 8;
 
-Backend& CpuBackend() {
-  static Backend* const backend =
-      MakeBackend(BackendOptions()).value().release();
-  return *backend;
-}
+int64_t RowCount() { return Size(128256, 512); }
+int64_t TokenCount() { return Size(8192, 64); }
 
-int64_t RandomRow(Spread spread, std::mt19937_64& random) {
-  const double u = std::uniform_real_distribution<double>(0, 1)(random);
-  switch (spread) {
-    case kEven:
-      return static_cast<int64_t>(u * kRows);
-    case kZipf:  // Rank r with a frequency of about 1 / r.
-      return static_cast<int64_t>(std::pow(kRows, u)) - 1;
-    case kOneRow:
-      return 17;
+struct Batches {
+  Batches(int64_t dim, Spread spread) : main_grad(RowCount() * dim) {
+    const std::vector<uint16_t> gradients = NormalBf16();
+    for (uint64_t i = 0; i < kBatches; ++i) {
+      const std::vector<int64_t> drawn =
+          DrawNumbers(spread, TokenCount(), RowCount(), i);
+      distinct_rows += static_cast<double>(CountDistinct(drawn)) / kBatches;
+      slots.emplace_back(drawn);
+      rows.emplace_back(TokenCount() * dim, gradients);
+    }
   }
-  return 0;
-}
 
-void AccumulateEmbeddingGradient(benchmark::State& state) {
+  Array<float> main_grad;
+  std::vector<Array<int64_t>> slots;
+  std::vector<Array<uint16_t>> rows;
+  double distinct_rows = 0;  // On average.
+  size_t next = 0;
+};
+
+void AccumulateEmbeddingGradient(benchmark::State& state, Spread spread) {
   const int64_t dim = state.range(0);
-  const auto spread = static_cast<Spread>(state.range(1));
-  Backend& backend = CpuBackend();
-  const Buffer main_grad = backend.Allocate(kRows * dim * 4).value();
-  const Buffer rows = backend.Allocate(kTokens * dim * 2).value();
-  const Buffer slots = backend.Allocate(kTokens * 8).value();
-  std::memset(main_grad.data(), 0, static_cast<size_t>(kRows * dim * 4));
-  std::memset(rows.data(), 0x3f, static_cast<size_t>(kTokens * dim * 2));
-  std::mt19937_64 random(1);
-  std::unordered_set<int64_t> distinct;
-  for (int64_t i = 0; i < kTokens; ++i) {
-    slots.as<int64_t>()[i] = RandomRow(spread, random);
-    distinct.insert(slots.as<int64_t>()[i]);
-  }
-  for (auto _ : state) {
-    backend
-        .AccumulateEmbeddingGradient(
-            {main_grad.data(), DType::kFp32, kRows, dim, dim},
-            {std::span<const int64_t>(slots.as<int64_t>(), kTokens),
-             rows.data(), DType::kBf16, dim})
-        .IgnoreError();
-  }
-  const auto row_count = static_cast<int64_t>(distinct.size());
-  state.SetItemsProcessed(state.iterations() * kTokens);
-  SetBytesMoved(state,
-                state.iterations() * (kTokens * dim * 2 + row_count * dim * 8));
-  state.counters["distinct_rows"] = static_cast<double>(row_count);
+  auto& batches = Kept<Batches>(dim, spread);
+  const auto tokens = static_cast<double>(TokenCount());
+  const auto wide = static_cast<double>(dim);
+  state.counters["distinct_rows"] = batches.distinct_rows;
+  Measure(state,
+          {.bytes = tokens * 2 * wide + batches.distinct_rows * 8 * wide,
+           .items = tokens},
+          [&] {
+            const size_t i = batches.next++ % kBatches;
+            return TheBackend().AccumulateEmbeddingGradient(
+                {batches.main_grad.data(), DType::kFp32, RowCount(), dim, dim},
+                {batches.slots[i].span(), batches.rows[i].data(), DType::kBf16,
+                 dim});
+          });
 }
-BENCHMARK(AccumulateEmbeddingGradient)
-    ->ArgNames({"dim", "spread"})
-    ->ArgsProduct({{768, 4096}, {kEven, kZipf, kOneRow}})
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+void Dims(benchmark::internal::Benchmark* bench) {
+  bench->Apply(Defaults)->ArgName("dim")->Arg(768)->Arg(4096);
+}
+BENCHMARK_CAPTURE(AccumulateEmbeddingGradient, even, Spread::kEven)
+    ->Apply(Dims);
+BENCHMARK_CAPTURE(AccumulateEmbeddingGradient, zipf, Spread::kZipf)
+    ->Apply(Dims);
+BENCHMARK_CAPTURE(AccumulateEmbeddingGradient, one_row, Spread::kOne)
+    ->Apply(Dims);
 
 }  // namespace
-}  // namespace rowhouse::kernels
+}  // namespace rowhouse::bench

@@ -1,167 +1,105 @@
-/// Gather and row-Adam event on the CPU backend.
-///
-/// The rows at work are spread at random over the whole table, whose pages were
-/// touched before. The same number of rows in a table eight times as large must
-/// take about the same time: an event costs what it touches, not what there is.
+/// Rows of a sparse table: initialized, gathered, written, brought current,
+/// digested. bf16; row-Adam events are in row_adam_bench.cc.
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <memory>
-#include <random>
 #include <vector>
 
-#include "bench/kernels/ceiling.h"
+#include "bench/kernels/sparse_table.h"
+#include "bench/support/array.h"
+#include "bench/support/kept.h"
+#include "bench/support/measure.h"
+#include "bench/support/run.h"
 #include "benchmark/benchmark.h"
 #include "kernels/backend.h"
 
-namespace rowhouse::kernels {
+namespace rowhouse::bench {
 namespace {
 
-constexpr int64_t kTouchedRows = 393216;
+using kernels::Beta2History;
+using kernels::Initializer;
 
-Backend& CpuBackend() {
-  static Backend* const backend =
-      MakeBackend(BackendOptions()).value().release();
-  return *backend;
-}
+constexpr double kStateBytes = 8;  // Second moment and last event of a row.
+constexpr double kSlotBytes = 8;
 
-// A table whose every page was written, and distinct rows of it.
-class Workload {
- public:
-  Workload(int64_t row_count, int64_t dim, int64_t touched_rows)
-      : weights_(Allocate(row_count * dim * 2)),
-        second_moment_(Allocate(row_count * 4)),
-        last_event_(Allocate(row_count * 4)),
-        slots_(Allocate(touched_rows * 8)),
-        gradients_(Allocate(touched_rows * dim * 2)),
-        out_(Allocate(touched_rows * dim * 2)),
-        history_(Allocate(4)),
-        touched_rows_(touched_rows) {
-    table_.weights = weights_.data();
-    table_.second_moment = second_moment_.as<float>();
-    table_.last_event = last_event_.as<int32_t>();
-    table_.row_count = row_count;
-    table_.dim = dim;
-    CpuBackend().InitializeRows(table_, {}, false).IgnoreError();
-    std::memset(out_.data(), 0, static_cast<size_t>(out_.size_bytes()));
-    FillSlots();
-    FillGradients();
-  }
-
-  const RowTable& table() const { return table_; }
-  std::span<const int64_t> slots() const {
-    return {slots_.as<int64_t>(), static_cast<size_t>(touched_rows_)};
-  }
-  void* out() const { return out_.data(); }
-
-  void SortSlots() {
-    int64_t* slots = slots_.as<int64_t>();
-    std::sort(slots, slots + touched_rows_);
-  }
-
-  EventReport ApplyEvent() {
-    const GradientPart part = {slots_.as<int64_t>(), gradients_.data(),
-                               touched_rows_};
-    RowAdamEvent event;
-    event.parts = {&part, 1};
-    event.factors =
-        NarrowScalars(RowAdamScalars{0.1, 0.001, 0.95, 1e-10, 1.0}, 1);
-    event.history = {history_.as<float>(), history_.as<float>(), 0};
-    EventReport report;
-    CpuBackend().ApplyRowAdamEvent(table_, event, report).IgnoreError();
-    return report;
-  }
-
- private:
-  static Buffer Allocate(int64_t size_bytes) {
-    return CpuBackend().Allocate(size_bytes).value();
-  }
-
-  // One row at random from each of equal shares of the table, shuffled.
-  void FillSlots() {
-    std::mt19937_64 random(1);
-    int64_t* slots = slots_.as<int64_t>();
-    const int64_t share = table_.row_count / touched_rows_;
-    for (int64_t i = 0; i < touched_rows_; ++i) {
-      slots[i] = i * share +
-                 static_cast<int64_t>(random() % static_cast<uint64_t>(share));
-    }
-    std::shuffle(slots, slots + touched_rows_, random);
-  }
-
-  void FillGradients() {
-    std::mt19937 random(2);
-    std::normal_distribution<float> normal;
-    auto* to = gradients_.as<uint16_t>();
-    for (int64_t i = 0; i < touched_rows_ * table_.dim; ++i) {
-      to[i] = FloatToBf16(normal(random));
-    }
-  }
-
-  Buffer weights_;
-  Buffer second_moment_;
-  Buffer last_event_;
-  Buffer slots_;
-  Buffer gradients_;
-  Buffer out_;
-  Buffer history_;
-  int64_t touched_rows_;
-  RowTable table_;
+// Of a type of its own, so that what is gathered into `rows` is no other
+// case's gradients.
+struct PulledTable : TouchedTable {
+  using TouchedTable::TouchedTable;
 };
 
-// Each table is made once and kept until another is asked for.
-Workload& WorkloadOf(const benchmark::State& state, int64_t touched_rows) {
-  static std::unique_ptr<Workload> workload;
-  const int64_t rows = state.range(0) * 1000000;
-  const int64_t dim = state.range(1);
-  if (workload == nullptr || workload->table().row_count != rows ||
-      workload->table().dim != dim) {
-    workload.reset();
-    workload = std::make_unique<Workload>(rows, dim, touched_rows);
-  }
-  return *workload;
+// Rows in random order, as a pull asks for them. The same number of rows from
+// a table eight times as large must take about the same time.
+void GatherRows(benchmark::State& state) {
+  auto& table = Kept<PulledTable>(state.range(0), state.range(1));
+  const auto count = static_cast<double>(table.shuffled.count());
+  Measure(state, {.bytes = count * 2 * table.row_bytes(), .items = count}, [&] {
+    return TheBackend().GatherRows(table.view(), table.shuffled.span(),
+                                   table.rows.data());
+  });
 }
+BENCHMARK(GatherRows)
+    ->Apply(Defaults)
+    ->ArgNames({"krows", "dim"})
+    ->Args({5000, 32})
+    ->Args({40000, 32})
+    ->Args({1000, 768});
 
-void Gather(benchmark::State& state) {
-  Workload& workload = WorkloadOf(state, kTouchedRows);
-  for (auto _ : state) {
-    CpuBackend()
-        .GatherRows(workload.table(), workload.slots(), workload.out())
-        .IgnoreError();
-  }
-  state.SetItemsProcessed(state.iterations() * kTouchedRows);
-  SetBytesMoved(state, state.iterations() * kTouchedRows * 2 *
-                           workload.table().row_bytes());
+void WriteRows(benchmark::State& state) {
+  auto& table = Kept<PulledTable>(1000, 768);
+  const auto count = static_cast<double>(table.touched());
+  Measure(state, {.bytes = count * 2 * table.row_bytes(), .items = count}, [&] {
+    return TheBackend().WriteRows(table.view(), 0, table.touched(),
+                                  table.rows.data());
+  });
 }
+BENCHMARK(WriteRows)->Apply(Defaults);
 
-// Slots in random order, which the event must sort.
-void Event(benchmark::State& state) {
-  Workload& workload = WorkloadOf(state, kTouchedRows);
-  int64_t bytes = 0;
-  for (auto _ : state) bytes += workload.ApplyEvent().bytes_moved;
-  state.SetItemsProcessed(state.iterations() * kTouchedRows);
-  SetBytesMoved(state, bytes);
+// Of all rows of a table of which every one is `missed` events behind.
+void BringCurrent(benchmark::State& state) {
+  const int64_t missed = state.range(0);
+  auto& table = Kept<PulledTable>(1000, 768);
+  const Array<float> beta2(missed + 2, {0.95F});
+  const Array<float> moments(table.view().row_count, {1.0F});
+  const Array<int32_t> events(table.view().row_count, {1});
+  const Beta2History history = {beta2.data(), beta2.data(), missed + 1};
+  const auto count = static_cast<double>(table.sorted.count());
+  Measure(
+      state, {.bytes = count * (kSlotBytes + 2 * kStateBytes), .items = count},
+      [&] {
+        return TheBackend().BringCurrent(table.view(), history,
+                                         table.sorted.span());
+      },
+      [&] {
+        table.second_moment().CopyFrom(moments);
+        table.last_event().CopyFrom(events);
+      });
 }
+BENCHMARK(BringCurrent)->Apply(Defaults)->ArgName("missed")->Arg(1)->Arg(64);
 
-// A sorted want list, as one trainer sends it.
-void SortedEvent(benchmark::State& state) {
-  WorkloadOf(state, kTouchedRows).SortSlots();
-  Event(state);
+void Digest(benchmark::State& state) {
+  auto& table = Kept<PulledTable>(1000, 768);
+  const Array<float> beta2(1);
+  const Beta2History history = {beta2.data(), beta2.data(), 0};
+  uint64_t sum = 0;
+  const double bytes = table.row_count() * (table.row_bytes() + kStateBytes);
+  Measure(state, {.bytes = bytes, .items = table.row_count()},
+          [&] { return TheBackend().Digest(table.view(), history, sum); });
 }
+BENCHMARK(Digest)->Apply(Defaults);
 
-void Tables(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"mrows", "dim"})
-      ->Args({10, 32})
-      ->Args({80, 32})
-      ->Args({1, 768})
-      ->UseRealTime()
-      ->Unit(benchmark::kMillisecond);
+// Last: it leaves other weights behind.
+void InitializeRows(benchmark::State& state, Initializer::Kind kind) {
+  auto& table = Kept<PulledTable>(1000, 768);
+  const Initializer initializer = {.kind = kind, .seed = 1, .bound = 0.02F};
+  const double bytes = table.row_count() * (table.row_bytes() + kStateBytes);
+  Measure(state, {.bytes = bytes, .items = table.row_count()}, [&] {
+    return TheBackend().InitializeRows(table.view(), initializer, false);
+  });
 }
-
-BENCHMARK(Gather)->Apply(Tables);
-BENCHMARK(Event)->Apply(Tables);
-BENCHMARK(SortedEvent)->Apply(Tables);
+BENCHMARK_CAPTURE(InitializeRows, zeros, Initializer::Kind::kZeros)
+    ->Apply(Defaults);
+BENCHMARK_CAPTURE(InitializeRows, uniform, Initializer::Kind::kUniform)
+    ->Apply(Defaults);
 
 }  // namespace
-}  // namespace rowhouse::kernels
+}  // namespace rowhouse::bench

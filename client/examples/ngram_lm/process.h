@@ -36,6 +36,8 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t pid() const { return pid_; }
+
   enum class ReadResult { kLine, kTimeout, kEnd };
 
   /// Waits, for `timeout` at most, for the next line of its output, and puts it

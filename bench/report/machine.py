@@ -1,0 +1,69 @@
+"""What a result must say of where it was measured. Names no host and no path."""
+import os
+import pathlib
+import platform
+import re
+import subprocess
+
+
+def _read(path):
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+
+
+def _cpu_field(cpuinfo, field):
+    found = re.search(rf"^{field}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    return found.group(1).strip() if found else ""
+
+
+def machine():
+    """CPU, cores, memory, kernel, and how busy it is now."""
+    cpuinfo = _read("/proc/cpuinfo") or ""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpu": _cpu_field(cpuinfo, "model name") or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(pages * size / 2**30, 1),
+        "virtual": "hypervisor" in _cpu_field(cpuinfo, "flags").split(),
+        "kernel": platform.release(),
+        "governor": _read(
+            "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def slug(facts):
+    """A kind of machine for a file's name: `intel-xeon-2-cores`."""
+    name = re.sub(r"\([^)]*\)|@.*|\b(CPU|Processor)\b", " ", facts["cpu"])
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    return "-".join(words + [str(facts["cores"]), "cores"])
+
+
+def _output(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def source(root):
+    """The commit, and whether tracked files differ from it."""
+    changed = _output("git", "-C", root, "status", "--porcelain",
+                      "--untracked-files=no")
+    return {"commit": _output("git", "-C", root, "rev-parse", "--short", "HEAD"),
+            "dirty": bool(changed)}
+
+
+def build(folder):
+    """Compiler and flags of a build folder, from CMake's cache."""
+    cache = _read(pathlib.Path(folder) / "CMakeCache.txt") or ""
+
+    def value(name):
+        found = re.search(rf"^{name}:\w+=(.*)$", cache, re.MULTILINE)
+        return found.group(1) if found else ""
+
+    kind = value("CMAKE_BUILD_TYPE")
+    version = _output(value("CMAKE_CXX_COMPILER") or "c++", "--version")
+    flags = [value("CMAKE_CXX_FLAGS"), value(f"CMAKE_CXX_FLAGS_{kind.upper()}")]
+    return {"compiler": version.splitlines()[0] if version else "",
+            "build_type": kind, "flags": " ".join(filter(None, flags))}

@@ -1,0 +1,98 @@
+#include "bench/server/deployment.h"
+
+#include <time.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "bench/support/check.h"
+#include "bench/support/run.h"
+
+namespace rowhouse::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using ngram_lm::Process;
+
+constexpr std::string_view kListening = "rowhouse-server listening on ";
+
+// A new folder, removed when this goes.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_((fs::temp_directory_path() / "rowhouse_bench_XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) {
+      Check(absl::UnavailableError(absl::StrCat("cannot make ", path_)));
+    }
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+
+  std::string File(std::string_view name) const {
+    return absl::StrCat(path_, "/", std::string(name));
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string Config() {
+  const bool cpu = TheRun().backend.kind == kernels::BackendKind::kCpu;
+  return absl::StrCat("cluster_id: \"bench\"\nserver_count: 1\nbackend: \"",
+                      cpu ? "cpu" : "cuda",
+                      "\"\ndevice_index: ", TheRun().backend.device_index,
+                      "\nthread_count: ", ThreadCount(), "\n");
+}
+
+double SecondsOf(clockid_t clock) {
+  timespec time = {};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) +
+         static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+Deployment::Deployment() {
+  const TemporaryFolder folder;
+  const std::string file = folder.File("server.textproto");
+  std::ofstream(file) << Config();
+  server_ = Check(
+      Process::Start({ROWHOUSE_SERVER_BINARY, absl::StrCat("--config=", file),
+                      "--listen=127.0.0.1:0", "--log_level=warn"}));
+  std::string line;
+  server_->ReadLine(line, absl::Seconds(30));
+  if (!line.starts_with(kListening)) {
+    Check(absl::UnavailableError("the server did not start"));
+  }
+  client::ClusterOptions options;
+  options.addresses = {line.substr(kListening.size())};
+  cluster_ = Check(client::Cluster::Connect(options));
+}
+
+std::vector<std::unique_ptr<client::Trainer>> Deployment::MakeTable(
+    const std::string& name, const client::TableSpec& spec) {
+  Check(cluster_->CreateTable(name, spec).status());
+  std::vector<std::unique_ptr<client::Trainer>> trainers;
+  for (int32_t rank = 0; rank < spec.trainer_count; ++rank) {
+    trainers.push_back(Check(client::Trainer::Join(*cluster_, name, rank)));
+  }
+  return trainers;
+}
+
+CpuSeconds Deployment::Cpu() const {
+  clockid_t server{};
+  clock_getcpuclockid(server_->pid(), &server);
+  return {SecondsOf(CLOCK_PROCESS_CPUTIME_ID), SecondsOf(server)};
+}
+
+Deployment& TheDeployment() {
+  static Deployment deployment;
+  return deployment;
+}
+
+}  // namespace rowhouse::bench
