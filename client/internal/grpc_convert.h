@@ -27,6 +27,7 @@ v1::GetEventStateRequest ToProto(std::string_view table, const EventWait& wait);
 
 /// Errors:
 ///   kUnimplemented  a table or element type that this library does not know.
+absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& spec);
 absl::StatusOr<ShardTable> FromProto(const v1::Table& table);
 
 ServerInfo FromProto(const v1::GetServerResponse& server,

@@ -98,39 +98,6 @@ void Fill(const DenseTableSpec& dense, v1::DenseTable& proto) {
   proto.set_max_head_token_count(dense.max_head_token_count);
 }
 
-absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto) {
-  TableSpec spec;
-  switch (proto.kind_case()) {
-    case v1::TableSpec::kSparse:
-      spec.non_finite_policy = FromProto(proto.sparse().non_finite_policy());
-      break;
-    case v1::TableSpec::kDense: {
-      spec.non_finite_policy = FromProto(proto.dense().non_finite_policy());
-      ROWHOUSE_ASSIGN_OR_RETURN(spec.dense, FromProto(proto.dense()));
-      break;
-    }
-    case v1::TableSpec::KIND_NOT_SET:
-      return absl::UnimplementedError(
-          "a table of a kind that this library does not know");
-  }
-  spec.row_count = proto.row_count();
-  spec.dim = proto.dim();
-  ROWHOUSE_ASSIGN_OR_RETURN(spec.row_dtype, FromProto(proto.row_dtype()));
-  ROWHOUSE_ASSIGN_OR_RETURN(spec.gradient_dtype,
-                            FromProto(proto.gradient_dtype()));
-  spec.shard_count = proto.shard_count();
-  spec.shard_bounds = {proto.shard_bounds().begin(),
-                       proto.shard_bounds().end()};
-  spec.initializer = FromProto(proto.initializer());
-  spec.trainer_count = proto.trainer_count();
-  spec.gradient_reduction = FromProto(proto.gradient_reduction());
-  spec.max_contribution_row_count = proto.max_contribution_row_count();
-  spec.max_part_count = proto.max_part_count();
-  spec.max_pull_bytes = proto.max_pull_bytes();
-  if (proto.has_ngram()) spec.ngram = FromProto(proto.ngram());
-  return spec;
-}
-
 }  // namespace
 
 std::string ResourceName(std::string_view table) {
@@ -187,6 +154,39 @@ v1::TableSpec ToProto(const TableSpec& spec) {
   }
   if (spec.ngram.has_value()) Fill(*spec.ngram, *proto.mutable_ngram());
   return proto;
+}
+
+absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto) {
+  TableSpec spec;
+  switch (proto.kind_case()) {
+    case v1::TableSpec::kSparse:
+      spec.non_finite_policy = FromProto(proto.sparse().non_finite_policy());
+      break;
+    case v1::TableSpec::kDense: {
+      spec.non_finite_policy = FromProto(proto.dense().non_finite_policy());
+      ROWHOUSE_ASSIGN_OR_RETURN(spec.dense, FromProto(proto.dense()));
+      break;
+    }
+    case v1::TableSpec::KIND_NOT_SET:
+      return absl::UnimplementedError(
+          "a table of a kind that this library does not know");
+  }
+  spec.row_count = proto.row_count();
+  spec.dim = proto.dim();
+  ROWHOUSE_ASSIGN_OR_RETURN(spec.row_dtype, FromProto(proto.row_dtype()));
+  ROWHOUSE_ASSIGN_OR_RETURN(spec.gradient_dtype,
+                            FromProto(proto.gradient_dtype()));
+  spec.shard_count = proto.shard_count();
+  spec.shard_bounds = {proto.shard_bounds().begin(),
+                       proto.shard_bounds().end()};
+  spec.initializer = FromProto(proto.initializer());
+  spec.trainer_count = proto.trainer_count();
+  spec.gradient_reduction = FromProto(proto.gradient_reduction());
+  spec.max_contribution_row_count = proto.max_contribution_row_count();
+  spec.max_part_count = proto.max_part_count();
+  spec.max_pull_bytes = proto.max_pull_bytes();
+  if (proto.has_ngram()) spec.ngram = FromProto(proto.ngram());
+  return spec;
 }
 
 absl::StatusOr<ShardTable> FromProto(const v1::Table& table) {

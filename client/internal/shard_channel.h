@@ -16,17 +16,10 @@
 #include "client/internal/cancellation.h"
 #include "client/internal/head_stream.h"
 #include "client/internal/row_selection.h"
+#include "rowhouse/event_state.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::client::internal {
-
-/// What rank 0 says an event does.
-struct EventCommit {
-  std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
-  EventUpdate update;
-
-  friend bool operator==(const EventCommit&, const EventCommit&) = default;
-};
 
 /// A table as one server sees it.
 struct ShardTable {
@@ -48,31 +41,6 @@ struct ShardDigest {
   int64_t event = 0;
   uint64_t row_sum = 0;
   uint64_t history_sum = 0;
-};
-
-struct ContributionState {
-  int32_t rank = 0;
-  int64_t session = 0;
-  bool sealed = false;
-};
-
-struct OpenEventState {
-  int64_t event = 0;
-  int32_t trainer_count = 0;
-  bool all_sealed = false;
-  std::vector<ContributionState> contributions;  ///< By rank.
-};
-
-struct AppliedEventState {
-  int64_t event = 0;
-  EventCommit commit;
-};
-
-struct EventState {
-  int64_t event = 0;  ///< The last applied.
-  std::vector<OpenEventState> open_events;
-  std::vector<AppliedEventState> applied_events;  ///< Committed: recorded.
-  std::vector<TrainerSession> sessions;
 };
 
 /// So many parts of a rank's contribution to a dense table's event, counted

@@ -83,6 +83,7 @@ void Events::Stage(const PartName& name, int64_t session, StagedPart part) {
   contribution.session = session;
   contribution.row_count += part.row_count();
   contribution.token_count += part.token_count();
+  contribution.staged_bytes += part.size_bytes();
   contribution.parts[name.part] = std::move(part);
 }
 
@@ -159,6 +160,16 @@ int64_t Events::EntryCount(int64_t event) const {
     count += contribution.row_count + contribution.token_count;
   }
   return count;
+}
+
+int64_t Events::StagedBytes() const {
+  int64_t size_bytes = 0;
+  for (const auto& [event, contributions] : open_) {
+    for (const auto& [rank, contribution] : contributions) {
+      size_bytes += contribution.staged_bytes;
+    }
+  }
+  return size_bytes;
 }
 
 void Events::Archive(const EventCommit& commit,

@@ -23,6 +23,7 @@ struct Contribution {
   bool sealed = false;
   int64_t row_count = 0;
   int64_t token_count = 0;              ///< Of head parts.
+  int64_t staged_bytes = 0;             ///< Backend memory of the parts.
   std::map<int32_t, StagedPart> parts;  ///< By number.
 };
 
@@ -115,6 +116,9 @@ class Events {
 
   /// Rows and head tokens of an open event.
   int64_t EntryCount(int64_t event) const;
+
+  /// Backend memory of all staged parts.
+  int64_t StagedBytes() const;
 
   /// Moves the next event to the applied ones and frees its parts.
   void Archive(const EventCommit& commit, const kernels::EventReport& report);

@@ -255,7 +255,16 @@ void LaneShard::Digest(std::optional<int64_t> exact_event,
 void LaneShard::GetEventState(EventWait wait, std::shared_ptr<Call> call,
                               Done<EventState> done) {
   Hand<EventState>(call, std::move(done), [=, this](Done<EventState> answer) {
-    core_->GetEventState(wait, call, std::move(answer));
+    core_->GetEventState(
+        wait, call,
+        [this,
+         answer = std::move(answer)](absl::StatusOr<EventState> state) mutable {
+          if (state.ok()) {
+            state->load.lane_call_count = lane_->WaitingCount();
+            state->load.max_lane_call_count = lane_->capacity();
+          }
+          answer(std::move(state));
+        });
   });
 }
 

@@ -186,11 +186,26 @@ struct SessionState {
   bool lease_expired = false;
 };
 
+/// What waits and what is under way.
+struct ShardLoad {
+  int32_t lane_call_count = 0;  ///< Calls waiting for their turn.
+  int32_t max_lane_call_count = 0;
+  int32_t parked_call_count = 0;  ///< Calls waiting for an event.
+  int32_t max_parked_call_count = 0;
+  int32_t open_pull_count = 0;     ///< Waiting ones too.
+  int32_t landing_part_count = 0;  ///< Repeats too.
+  int32_t open_head_call_count = 0;
+  int64_t staged_bytes = 0;  ///< Of the parts of open events.
+
+  friend bool operator==(const ShardLoad&, const ShardLoad&) = default;
+};
+
 struct EventState {
   int64_t event = 0;                              ///< The last applied.
   std::vector<OpenEventState> open_events;        ///< Ascending, at most two.
   std::vector<AppliedEventState> applied_events;  ///< Ascending, at most two.
   std::vector<SessionState> sessions;             ///< By rank.
+  ShardLoad load;
 };
 
 struct TrainerCountChange {

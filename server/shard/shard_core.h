@@ -139,6 +139,7 @@ class ShardCore {
                               std::optional<int64_t> exact_event) const;
   OpenedPull StartPull(int64_t pull, bool return_handle);
   std::vector<OpenEventState> DescribeOpen() const;
+  ShardLoad DescribeLoad() const;  // Without the lane's part.
 
   absl::StatusOr<LandingPlan> PlanLanding(PartHeader header);
   absl::Status CheckRoom(const PartHeader& header) const;

@@ -182,11 +182,20 @@ void ShardCore::GetEventState(const EventWait& wait, std::shared_ptr<Call> call,
   parked.call = std::move(call);
   parked.resume = [this, done = std::move(done)](absl::Status waited) mutable {
     if (!waited.ok()) return done(std::move(waited));
-    done(EventState{events_.applied(), DescribeOpen(),
-                    events_.DescribeApplied(),
-                    sessions_.Describe(timers_.Now(), limits_.lease)});
+    done(EventState{
+        events_.applied(), DescribeOpen(), events_.DescribeApplied(),
+        sessions_.Describe(timers_.Now(), limits_.lease), DescribeLoad()});
   };
   WaitFor(std::move(parked));
+}
+
+ShardLoad ShardCore::DescribeLoad() const {
+  return {.parked_call_count = parked_.count(),
+          .max_parked_call_count = limits_.max_parked_read_count,
+          .open_pull_count = pulls_.count(),
+          .landing_part_count = landings_.count(),
+          .open_head_call_count = head_calls_.count(),
+          .staged_bytes = events_.StagedBytes()};
 }
 
 std::vector<OpenEventState> ShardCore::DescribeOpen() const {

@@ -12,9 +12,9 @@ namespace rowhouse::testing {
 kernels::DType ToKernel(client::DType dtype);
 server::TrainerSession ToServer(
     const client::internal::TrainerSession& trainer);
-server::EventCommit ToServer(const client::internal::EventCommit& commit);
+server::EventCommit ToServer(const client::EventCommit& commit);
 server::EventWait ToServer(const client::internal::EventWait& wait);
-client::internal::EventState FromServer(const server::EventState& state);
+client::EventState FromServer(const server::EventState& state);
 
 }  // namespace rowhouse::testing
 

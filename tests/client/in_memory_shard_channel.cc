@@ -16,8 +16,8 @@
 namespace rowhouse::testing {
 namespace {
 
+using client::EventCommit;
 using client::internal::CallContext;
-using client::internal::EventCommit;
 using client::internal::PullAnswer;
 using client::internal::PullCall;
 using client::internal::PushAnswer;
@@ -176,7 +176,7 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
         .status();
   }
 
-  absl::StatusOr<client::internal::EventState> GetEventState(
+  absl::StatusOr<client::EventState> GetEventState(
       std::string_view table, const client::internal::EventWait& wait,
       const CallContext& context) override {
     ROWHOUSE_ASSIGN_OR_RETURN(
