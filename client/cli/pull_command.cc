@@ -143,8 +143,10 @@ absl::StatusOr<int64_t> ReadAll(
   do {
     const std::vector<int64_t> ids = TakeIds(ranges, chunk_rows);
     std::vector<std::byte> rows(ids.size() * table.row_bytes());
-    ROWHOUSE_ASSIGN_OR_RETURN(options.exact_event,
-                              cluster.ReadRows(table.name, ids, rows, options));
+    const absl::StatusOr<int64_t> event =
+        cluster.ReadRows(table.name, ids, rows, options);
+    ROWHOUSE_RETURN_IF_ERROR(WhileWaiting(event.status(), options.exact_event));
+    options.exact_event = *event;
     take(ids, rows);
     done += std::ssize(ids);
     progress.Update(done);

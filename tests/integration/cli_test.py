@@ -274,7 +274,7 @@ class RowTest(CliTest):
         text = self.ok("digest", "words")
         self.assertRegex(text, r"^[0-9a-f]{16}  words at event 0\n$")
         self.assertEqual(self.json("digest", "words")["digest"], text[:16])
-        error = self.refused(1, "", "digest", "words", "--event=3",
+        error = self.refused(1, "event 3", "digest", "words", "--event=3",
                              "--timeout=0.3")
         self.assertIn("`rowhouse events words`", error)
 

@@ -28,6 +28,15 @@ TEST(ExitCodeTest, AnEventThatIsPendingIsNoServerAway) {
   EXPECT_THAT(AdviceOn(pending, "words"), HasSubstr("`rowhouse events words`"));
 }
 
+TEST(ExitCodeTest, ADeadlineWhileWaitingIsTheEvents) {
+  const absl::Status late = absl::DeadlineExceededError("late");
+  EXPECT_EQ(WhileWaiting(late, std::nullopt), late);
+  EXPECT_EQ(wire::ReasonOf(WhileWaiting(late, 3)), "EVENT_PENDING");
+  const absl::Status other = absl::InternalError("x");
+  EXPECT_EQ(WhileWaiting(other, 3), other);
+  EXPECT_TRUE(WhileWaiting(absl::OkStatus(), 3).ok());
+}
+
 TEST(ExitCodeTest, AdviceNamesTheTable) {
   const absl::Status differs =
       wire::Error(absl::StatusCode::kAlreadyExists,
