@@ -80,6 +80,7 @@ struct RecordReport {
 ///   kNotFound           no such table.
 ///   kAlreadyExists      the file is there; see `overwrite`.
 ///   kResourceExhausted  MEMORY: of `buffer_bytes`; RECORDINGS_OPEN.
+///   kCancelled          by `stop`, before it began.
 ///   kInternal           the shards disagree on an event.
 ///   Those of the file system; the file then holds whole events up to the
 ///   fault.

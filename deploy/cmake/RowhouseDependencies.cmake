@@ -9,6 +9,7 @@ find_package(Protobuf 3.21 REQUIRED)
 find_package(gRPC REQUIRED)
 find_package(OpenSSL REQUIRED)  # That of gRPC.
 find_package(spdlog REQUIRED)
+find_package(ZLIB REQUIRED)  # Checksums of push logs; gRPC needs it too.
 if(ROWHOUSE_BUILD_TESTS)
   find_package(GTest REQUIRED)
   find_package(nlohmann_json REQUIRED)
