@@ -21,10 +21,26 @@ using rowhouse::testing::StatusIs;
 class DamageTest : public PushLogTest {
  protected:
   void SetUp() override {
-    Random random(31);
-    RecordTraining(Spec(), 3, Path("log"), random);
+    TableSpec spec = Spec();
+    spec.shard_count = 2;
+    spec.trainer_count = 1;
+    ASSERT_THAT(cluster_->CreateTable("t", spec), IsOk());
+    RunningRecord record(*cluster_, Path("log"), {.last_event = 2});
+    auto trainer = *Trainer::Join(*cluster_, "t", 0);
+    for (int64_t event = 1; event <= 2; ++event) {
+      for (const int64_t row_id : {3, 30}) {
+        const std::vector<float> row = {1, 2, 3};
+        ASSERT_THAT(trainer->Push(event, std::vector{row_id},
+                                  std::as_bytes(std::span(row))),
+                    IsOk());
+      }
+      ASSERT_THAT(trainer->SealAndCommit(
+                      event, RowAdamScalars{.step_size = 0.1, .eps = 1}),
+                  IsOk());
+    }
+    ASSERT_THAT(record.Wait(), IsOk());
     whole_ = ReadFile(Path("log"));
-    ASSERT_GT(whole_.size(), 1000);
+    ASSERT_GT(whole_.size(), 500);
   }
 
   absl::StatusOr<LogInfo> InspectBytes(const std::string& bytes) {
@@ -58,8 +74,8 @@ TEST_F(DamageTest, EveryCutLeavesTheWholeEventsBeforeIt) {
     last_event = info->last_event;
     ++cuts[last_event];
   }
-  EXPECT_EQ(last_event, 3);
-  EXPECT_EQ(cuts.size(), 4);
+  EXPECT_EQ(last_event, 2);
+  EXPECT_EQ(cuts.size(), 3);
   EXPECT_TRUE(InspectBytes(whole_)->complete);
 }
 

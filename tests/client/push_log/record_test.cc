@@ -120,10 +120,11 @@ TEST_F(RecordTest, AResetEndsIt) {
 TEST_F(RecordTest, AnEventThatDoesNotFitEndsIt) {
   auto trainer = Trainer::Join(*cluster_, "t", 0);
   auto other = Trainer::Join(*cluster_, "t", 1);
-  // A row has 8 + 12 bytes; rows 0 to 11 are on shard 0.
-  RunningRecord record(*cluster_, Path("log"), {.buffer_bytes = 100});
+  // A row has 8 + 12 bytes; row 2 is on shard 0. Two events of 5 rows fit, also
+  // when the recorder has not let go of the first.
+  RunningRecord record(*cluster_, Path("log"), {.buffer_bytes = 200});
   for (int64_t event = 1; event <= 3; ++event) {
-    const std::vector<int64_t> row_ids(event == 3 ? 6 : 5, 2);
+    const std::vector<int64_t> row_ids(event == 3 ? 11 : 5, 2);
     const std::vector<float> rows(row_ids.size() * 3, 1.0F);
     ASSERT_THAT(
         (*trainer)->Push(event, row_ids, std::as_bytes(std::span(rows))),
@@ -138,7 +139,7 @@ TEST_F(RecordTest, AnEventThatDoesNotFitEndsIt) {
   ASSERT_THAT(record.Wait(), IsOk());
   EXPECT_EQ(wire::ReasonOf(record.Wait()->fault), "RECORDER_BEHIND");
   EXPECT_THAT(std::string(record.Wait()->fault.message()),
-              HasSubstr("event 3 has 120 bytes"));
+              HasSubstr("event 3 has 220 bytes"));
   EXPECT_EQ(record.Wait()->last_event, 2);
   CheckFile(*record.Wait());
 }
