@@ -10,9 +10,9 @@
 namespace rowhouse::client::internal {
 
 /// Opens a recording over gRPC; faults come with the first read.
-std::unique_ptr<RecordStream> OpenGrpcRecordStream(
-    v1::EventService::Stub& stub, const RecordCall& call,
-    const CallContext& context);
+std::unique_ptr<RecordStream> OpenGrpcRecordStream(v1::EventService::Stub& stub,
+                                                   const RecordCall& call,
+                                                   const CallContext& context);
 
 }  // namespace rowhouse::client::internal
 

@@ -137,8 +137,7 @@ void TakeInto(RecordedPart& part, v1::RecordedPart& proto) {
   tokens.mutable_targets()->Assign(part.ids.begin(), part.ids.end());
   tokens.mutable_max_logits()->Assign(part.max_logits.begin(),
                                       part.max_logits.end());
-  tokens.mutable_exp_sums()->Assign(part.exp_sums.begin(),
-                                    part.exp_sums.end());
+  tokens.mutable_exp_sums()->Assign(part.exp_sums.begin(), part.exp_sums.end());
   tokens.mutable_upstream_gradients()->Assign(part.upstream.begin(),
                                               part.upstream.end());
   *tokens.mutable_hidden() = std::move(part.payload);

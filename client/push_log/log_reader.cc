@@ -42,8 +42,7 @@ absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(
   std::array<unsigned char, kPrefixBytes> prefix;
   ROWHOUSE_ASSIGN_OR_RETURN(const bool whole,
                             reader->Read(prefix.data(), prefix.size()));
-  if (!whole ||
-      std::memcmp(prefix.data(), kMagic.data(), kMagic.size()) != 0) {
+  if (!whole || std::memcmp(prefix.data(), kMagic.data(), kMagic.size()) != 0) {
     return reader->DamageAt(0, "no push log begins here");
   }
   const uint32_t version = FromWord(prefix.data() + kMagic.size());

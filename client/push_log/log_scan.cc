@@ -61,8 +61,8 @@ absl::Status LogScan::ReadHeader() {
   info_.arithmetic = {header.arithmetic().begin(), header.arithmetic().end()};
   info_.start_event = header.start_event();
   info_.last_event = header.start_event();
-  info_.start_digest = DigestOf(header.has_start_digest(),
-                                header.start_digest());
+  info_.start_digest =
+      DigestOf(header.has_start_digest(), header.start_digest());
   info_.trainer_counts = internal::FromProto(header.trainer_counts());
   info_.size_bytes = reader_->size_bytes();
   info_.whole_bytes = reader_->offset();
@@ -100,8 +100,7 @@ absl::StatusOr<std::optional<EventPlace>> LogScan::NextEvent() {
 }
 
 absl::Status LogScan::BeginEvent(EventPlace& place) const {
-  if (!record_.has_event() ||
-      record_.event().event() != info_.last_event + 1) {
+  if (!record_.has_event() || record_.event().event() != info_.last_event + 1) {
     return Damage("wanted the next event, or the footer");
   }
   place.event = internal::FromProto(record_.event());

@@ -28,13 +28,14 @@ LogWriter::LogWriter(std::string path, std::FILE* file)
 
 absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Create(
     const std::string& path, bool overwrite) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC |
-                    (overwrite ? O_TRUNC : O_EXCL);
+  const int flags =
+      O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL);
   const int descriptor = open(path.c_str(), flags, 0644);
   if (descriptor < 0 && errno == EEXIST) {
     return absl::AlreadyExistsError(
-        absl::StrCat(path, " is there already; name another file, or say that "
-                           "it may be overwritten"));
+        absl::StrCat(path,
+                     " is there already; name another file, or say that "
+                     "it may be overwritten"));
   }
   if (descriptor < 0) return SystemError(path, "cannot be created");
   std::FILE* const file = fdopen(descriptor, "wb");

@@ -82,8 +82,7 @@ class Recorder {
       if (!from_stream_) return recorded;
       report_.fault = std::move(recorded);
     }
-    if (options_.stop.stop_requested() &&
-        absl::IsCancelled(report_.fault)) {
+    if (options_.stop.stop_requested() && absl::IsCancelled(report_.fault)) {
       report_.fault = absl::OkStatus();
     }
     ROWHOUSE_RETURN_IF_ERROR(WriteFooter());
@@ -116,7 +115,7 @@ class Recorder {
   log::v1::LogRecord record_;
   RecordReport report_;
   std::vector<TrainerCountChange> trainer_counts_;  // Of the start.
-  bool ended_ = false;        // After `last_event`.
+  bool ended_ = false;                              // After `last_event`.
   bool from_stream_ = false;  // The last fault is a stream's.
 };
 
@@ -260,8 +259,8 @@ absl::Status Recorder::RecordEvent() {
         internal::Fill(*event, *record_.mutable_event());
         ROWHOUSE_RETURN_IF_ERROR(writer_->Append(record_));
       } else if (!SameEvent(*event, *next)) {
-        return Unexpected(absl::StrCat("event ", event->event,
-                                       " as shard 0 has it"));
+        return Unexpected(
+            absl::StrCat("event ", event->event, " as shard 0 has it"));
       }
       ROWHOUSE_RETURN_IF_ERROR(RecordParts(shard, PartCount(*event)));
     }
@@ -315,9 +314,9 @@ absl::Status Recorder::WriteFooter() {
   // there is no digest, for the event is past.
   if (options_.digest && report_.fault.ok() &&
       !report_.end_digest.has_value()) {
-    absl::StatusOr<TableDigest> digest = internal::ReadDigest(
-        cluster_, table_, report_.last_event,
-        cluster_.Context(options_.timeout));
+    absl::StatusOr<TableDigest> digest =
+        internal::ReadDigest(cluster_, table_, report_.last_event,
+                             cluster_.Context(options_.timeout));
     if (digest.ok()) report_.end_digest = *digest;
   }
   log::v1::LogFooter& footer = *record_.mutable_footer();

@@ -49,9 +49,8 @@ std::string WarningOf(const ReplayReport& report, const LogInfo& log,
                       const TableInfo& table) {
   std::string warning;
   if (!log.complete) {
-    absl::StrAppend(&warning, "the log is cut off after event ",
-                    log.last_event, " (", log.whole_bytes, " of ",
-                    log.size_bytes,
+    absl::StrAppend(&warning, "the log is cut off after event ", log.last_event,
+                    " (", log.whole_bytes, " of ", log.size_bytes,
                     " bytes are whole events); it was applied up to there. ");
   }
   if (!log.fault.empty()) {
@@ -95,8 +94,7 @@ absl::StatusOr<ReplayReport> Replay(Cluster& cluster, std::string_view table,
   report.has_head_parts = log.counts.head_part_count > 0;
   ReplayTrainers trainers(cluster, std::string(table), options.timeout);
   // A log that is still being written may have grown meanwhile.
-  while (report.last_event < log.last_event &&
-         !options.stop.stop_requested()) {
+  while (report.last_event < log.last_event && !options.stop.stop_requested()) {
     ROWHOUSE_ASSIGN_OR_RETURN(const std::optional<EventPlace> event,
                               scan->NextEvent());
     if (!event.has_value()) {

@@ -28,8 +28,8 @@ int32_t TrainerCountAt(const std::vector<TrainerCountChange>& changes,
 
 absl::Status NotReady(std::string_view table, const std::string& what,
                       std::string_view advice) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      std::string(table), ": ", what, "; ", std::string(advice)));
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(table), ": ", what, "; ", std::string(advice)));
 }
 
 // What decides a table's bits, given equal parts and scalars.
@@ -75,17 +75,15 @@ absl::Status CheckStart(Cluster& cluster, const TableInfo& table,
             : "first replay the log that ends with that event");
   }
   if (!log.start_digest.has_value()) return absl::OkStatus();
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      const TableDigest digest,
-      cluster.Digest(table.name, log.start_event,
-                     {.timeout = options.timeout}));
+  ROWHOUSE_ASSIGN_OR_RETURN(const TableDigest digest,
+                            cluster.Digest(table.name, log.start_event,
+                                           {.timeout = options.timeout}));
   if (digest == *log.start_digest) return absl::OkStatus();
   return NotReady(
       table.name,
       absl::StrFormat("its digest is %016x, and at the log's start, event %d, "
                       "it was %016x",
-                      digest.digest, log.start_event,
-                      log.start_digest->digest),
+                      digest.digest, log.start_event, log.start_digest->digest),
       log.start_event == 0
           ? "reset it, and import the rows that the recorded table had been "
             "given before"
@@ -97,8 +95,7 @@ absl::StatusOr<TableInfo> CreateTarget(Cluster& cluster, std::string_view table,
                                        const ReplayOptions& options) {
   if (log.start_event != 0) {
     return NotReady(table, "there is no such table",
-                    absl::StrCat("the log begins after event ",
-                                 log.start_event,
+                    absl::StrCat("the log begins after event ", log.start_event,
                                  ": first replay the one that ends with it"));
   }
   TableSpec spec = log.spec;
@@ -139,11 +136,11 @@ absl::Status ScheduleTrainers(Cluster& cluster, const TableInfo& table,
           .status());
   for (const TrainerCountChange& change : log.trainer_counts) {
     if (change.from_event <= fixed + 1) continue;
-    ROWHOUSE_RETURN_IF_ERROR(
-        cluster
-            .UpdateTrainerCount(table.name, change.trainer_count,
-                                change.from_event, call)
-            .status());
+    ROWHOUSE_RETURN_IF_ERROR(cluster
+                                 .UpdateTrainerCount(table.name,
+                                                     change.trainer_count,
+                                                     change.from_event, call)
+                                 .status());
   }
   return absl::OkStatus();
 }

@@ -39,11 +39,11 @@ absl::Status ReplayTrainers::SetCount(int32_t count) {
 absl::StatusOr<bool> ReplayTrainers::Push(int64_t event,
                                           const RecordedPart& part) {
   if (part.head) return PushHead(event, part);
-  ROWHOUSE_RETURN_IF_ERROR(
-      trainers_[part.rank]
-          ->Push(event, part.ids, std::as_bytes(std::span(part.payload)),
-                 {.timeout = timeout_, .part = part.part})
-          .status());
+  ROWHOUSE_RETURN_IF_ERROR(trainers_[part.rank]
+                               ->Push(event, part.ids,
+                                      std::as_bytes(std::span(part.payload)),
+                                      {.timeout = timeout_, .part = part.part})
+                               .status());
   return true;
 }
 
@@ -65,8 +65,7 @@ absl::StatusOr<bool> ReplayTrainers::PushHead(int64_t event,
       trainer.contributions().BeginPart(event, part.part));
   internal::HeadCall call(trainer.cluster(), slice_count, header,
                           {part.ids, std::as_bytes(std::span(part.payload))});
-  internal::HeadGradientSum unused(slice_count, header.token_count,
-                                   header.dim);
+  internal::HeadGradientSum unused(slice_count, header.token_count, header.dim);
   const internal::CallContext context = trainer.Context(timeout_);
   absl::Status pushed = call.ComputeLosses(context);
   if (pushed.ok()) pushed = call.SumGradients(part.upstream, unused, context);

@@ -29,8 +29,7 @@ absl::StatusOr<RecordingRequest> ToRequest(
                             ? Shard::RecordingBytes(spec)
                             : request.buffer_bytes();
   if (request.has_last_event()) {
-    ROWHOUSE_RETURN_IF_ERROR(
-        CheckEvent("last_event", request.last_event(), 1));
+    ROWHOUSE_RETURN_IF_ERROR(CheckEvent("last_event", request.last_event(), 1));
     result.last_event = request.last_event();
   }
   result.digest = request.digest();

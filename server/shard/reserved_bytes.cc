@@ -80,8 +80,7 @@ int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
                                   Bytes{kMostImports};
   const Bytes total =
       rows * row_bytes + HeadBytes(spec, limits) +
-      contribution_rows * (GradientBytes(spec) + kSlot) *
-          Bytes{Events::kOpen} +
+      contribution_rows * (GradientBytes(spec) + kSlot) * Bytes{Events::kOpen} +
       contribution_rows * kHandleRows +
       pulls_and_imports * Bytes{spec.max_pull_bytes};
   return total.count;
@@ -90,10 +89,10 @@ int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
 int64_t Shard::RecordingBytes(const ShardSpec& spec) {
   constexpr Bytes kEvents{2};
   const Bytes rows = ContributionRows(spec) * (GradientBytes(spec) + kSlot);
-  const Bytes tokens{
-      spec.dense.has_value() ? spec.dense->max_head_token_count : 0};
-  const Bytes head = Bytes{spec.trainer_count} *
-                     (tokens * kTokenBytes + HiddenBytes(spec));
+  const Bytes tokens{spec.dense.has_value() ? spec.dense->max_head_token_count
+                                            : 0};
+  const Bytes head =
+      Bytes{spec.trainer_count} * (tokens * kTokenBytes + HiddenBytes(spec));
   return (kEvents * (rows + head)).count;
 }
 

@@ -117,11 +117,11 @@ class Pull {
 
 /// Asks for the events that are applied from now on.
 struct RecordingRequest {
-  int64_t buffer_bytes = 0;           ///< Of parts that may be held for it.
-  std::optional<int64_t> last_event;  ///< It ends after this one.
+  int64_t buffer_bytes = 0;  ///< Of parts that may be held for it.
+  std::optional<int64_t> last_event = std::nullopt;  ///< It ends after it.
   bool digest = false;  ///< At the start, and after `last_event`.
   /// What holds the buffer's bytes reserved; let go when the recording ends.
-  std::shared_ptr<void> reservation;
+  std::shared_ptr<void> reservation = nullptr;
 };
 
 class Recording;

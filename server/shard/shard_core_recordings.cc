@@ -50,9 +50,8 @@ absl::StatusOr<std::shared_ptr<Recording>> ShardCore::OpenRecording(
   if (request.digest) {
     ROWHOUSE_ASSIGN_OR_RETURN(start.digest, DigestNow());
   }
-  auto recording =
-      std::make_shared<Recording>(spec_, backend_, std::move(request),
-                                  std::move(call), std::move(start));
+  auto recording = std::make_shared<Recording>(
+      spec_, backend_, std::move(request), std::move(call), std::move(start));
   recordings_.Add(recording);
   return recording;
 }
@@ -65,9 +64,9 @@ void ShardCore::Record(const EventCommit& commit, Contributions contributions) {
     if (!taken.ok()) return recordings_.EndAll(taken.status());
     digest = *taken;
   }
-  const auto recorded = std::make_shared<const RecordedEvent>(RecordedEvent{
-      event, commit, events_.trainer_counts().changes(),
-      std::move(contributions), digest});
+  const auto recorded = std::make_shared<const RecordedEvent>(
+      RecordedEvent{event, commit, events_.trainer_counts().changes(),
+                    std::move(contributions), digest});
   recordings_.Record(recorded, SizeBytes(*recorded, spec_));
 }
 

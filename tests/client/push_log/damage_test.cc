@@ -107,9 +107,7 @@ TEST_F(DamageTest, RecordsInAnotherOrderAreFound) {
     std::string bytes = prefix;
     for (size_t i = 0; i < frames.size(); ++i) {
       if (i == left_out) continue;
-      const size_t from = i == swapped       ? i + 1
-                          : i == swapped + 1 ? swapped
-                                             : i;
+      const size_t from = i == swapped ? i + 1 : i == swapped + 1 ? swapped : i;
       bytes += frames[from];
     }
     return bytes;

@@ -15,10 +15,10 @@
 namespace rowhouse::client::push_log {
 namespace {
 
-using ::testing::HasSubstr;
 using rowhouse::testing::InMemoryCluster;
 using rowhouse::testing::IsOk;
 using rowhouse::testing::Random;
+using ::testing::HasSubstr;
 
 /// A table of two slices with a bias, tied to an embedding; two trainers.
 class HeadReplayTest : public HeadTest {
@@ -37,8 +37,8 @@ class HeadReplayTest : public HeadTest {
     const std::vector<int64_t> row_ids = {2, 16, 2};
     const std::vector<float> rows =
         RandomValues(random, kernels::DType::kFp32, 1, 3 * spec_.dim);
-    ASSERT_THAT(
-        trainer.Push(event, row_ids, std::as_bytes(std::span(rows))), IsOk());
+    ASSERT_THAT(trainer.Push(event, row_ids, std::as_bytes(std::span(rows))),
+                IsOk());
     // No token, and none that counts.
     ASSERT_THAT(SumStep(*head, RandomBatch(random, spec_, 0), event), IsOk());
     HostBatch ignored = RandomBatch(random, spec_, 2, DType::kBf16);
@@ -64,8 +64,8 @@ class HeadReplayTest : public HeadTest {
   }
 
   TableSpec spec_;
-  const std::string path_ = ::testing::TempDir() + "head_replay_" +
-                            std::to_string(getpid()) + ".log";
+  const std::string path_ =
+      ::testing::TempDir() + "head_replay_" + std::to_string(getpid()) + ".log";
 };
 
 TEST_F(HeadReplayTest, TheSameSlicesGiveTheSameDigest) {

@@ -134,11 +134,10 @@ void PushLogTest::Contribute(Trainer& trainer, int64_t event, Random& random) {
     std::vector<int64_t> row_ids(random.Chance(0.2) ? 0
                                                     : random.Integer(1, 10));
     for (int64_t& id : row_ids) id = random.Integer(0, spec.row_count - 1);
-    ASSERT_THAT(
-        trainer.Push(event, row_ids,
-                     RandomGradients(std::ssize(row_ids) * spec.dim,
-                                     spec.gradient_dtype, random)),
-        IsOk());
+    ASSERT_THAT(trainer.Push(event, row_ids,
+                             RandomGradients(std::ssize(row_ids) * spec.dim,
+                                             spec.gradient_dtype, random)),
+                IsOk());
   };
   if (random.Chance(0.3)) {
     push();
@@ -154,16 +153,15 @@ void PushLogTest::Train(int64_t first, int64_t last, Random& random) {
     const int32_t count = TrainerCountAt(event);
     while (std::ssize(trainers) > count) trainers.pop_back();
     while (std::ssize(trainers) < count) {
-      auto trainer = Trainer::Join(*cluster_, "t",
-                                   static_cast<int32_t>(trainers.size()));
+      auto trainer =
+          Trainer::Join(*cluster_, "t", static_cast<int32_t>(trainers.size()));
       ASSERT_THAT(trainer, IsOk());
       trainers.push_back(*std::move(trainer));
     }
     for (const auto& trainer : trainers) Contribute(*trainer, event, random);
     const TableSpec& spec = trainers[0]->table().spec;
-    ASSERT_THAT(
-        trainers[0]->Commit(event, RandomDecision(spec, event, random)),
-        IsOk());
+    ASSERT_THAT(trainers[0]->Commit(event, RandomDecision(spec, event, random)),
+                IsOk());
     ASSERT_THAT(trainers[0]->WaitForEvent(event), IsOk());
     digests_[event] = *cluster_->Digest("t", event);
   }

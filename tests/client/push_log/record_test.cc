@@ -14,9 +14,9 @@
 namespace rowhouse::client::push_log {
 namespace {
 
-using ::testing::HasSubstr;
 using rowhouse::testing::IsOk;
 using rowhouse::testing::StatusIs;
+using ::testing::HasSubstr;
 
 class RecordTest : public PushLogTest {
  protected:
@@ -91,9 +91,8 @@ TEST_F(RecordTest, AnExistingFileStaysUnlessToldOtherwise) {
   EXPECT_THAT(Record(*cluster_, "t", Path("log")),
               StatusIs(absl::StatusCode::kAlreadyExists, "overwritten"));
   EXPECT_EQ(ReadFile(Path("log")), "precious");
-  EXPECT_THAT(
-      Record(*cluster_, "none", Path("log"), {.overwrite = true}),
-      StatusIs(absl::StatusCode::kNotFound, ""));
+  EXPECT_THAT(Record(*cluster_, "none", Path("log"), {.overwrite = true}),
+              StatusIs(absl::StatusCode::kNotFound, ""));
   EXPECT_EQ(ReadFile(Path("log")), "precious");
   RunningRecord record(*cluster_, Path("log"), {.overwrite = true});
   record.Stop();

@@ -14,11 +14,11 @@
 namespace rowhouse::client::push_log {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using rowhouse::testing::InMemoryCluster;
 using rowhouse::testing::IsOk;
 using rowhouse::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ReplayTest : public PushLogTest {
  protected:
@@ -26,8 +26,7 @@ class ReplayTest : public PushLogTest {
   void CheckReplays(const TableSpec& spec, uint64_t seed) {
     Random random(seed);
     SCOPED_TRACE(random.Trace());
-    const RecordReport recorded =
-        RecordTraining(spec, 9, Path("log"), random);
+    const RecordReport recorded = RecordTraining(spec, 9, Path("log"), random);
     EXPECT_EQ(recorded.last_event, 9);
     EXPECT_EQ(recorded.start_digest, digests_[0]);
     EXPECT_EQ(recorded.end_digest, digests_[9]);
@@ -37,8 +36,8 @@ class ReplayTest : public PushLogTest {
       SCOPED_TRACE(server_count);
       InMemoryCluster servers(server_count);
       const std::unique_ptr<Cluster> cluster = servers.Connect();
-      const auto replayed = Replay(*cluster, "again", Path("log"),
-                                   {.shard_count = server_count});
+      const auto replayed =
+          Replay(*cluster, "again", Path("log"), {.shard_count = server_count});
       ASSERT_THAT(replayed, IsOk());
       EXPECT_TRUE(replayed->created);
       EXPECT_EQ(replayed->digest, digests_[9]);
@@ -106,9 +105,8 @@ TEST_F(ReplayTest, ATableThatIsNotAsAtTheStartIsRefused) {
 
   ASSERT_THAT(cluster->CreateTable("imported", Spec()), IsOk());
   const std::vector<float> row = {1, 2, 3};
-  ASSERT_THAT(
-      cluster->ImportRows("imported", 4, std::as_bytes(std::span(row))),
-      IsOk());
+  ASSERT_THAT(cluster->ImportRows("imported", 4, std::as_bytes(std::span(row))),
+              IsOk());
   EXPECT_THAT(Replay(*cluster, "imported", Path("log")),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        "import the rows that the recorded table had"));
@@ -120,9 +118,9 @@ TEST_F(ReplayTest, ATableThatIsNotAsAtTheStartIsRefused) {
   TableSpec other = Spec();
   other.gradient_reduction = GradientReduction::kMean;
   ASSERT_THAT(cluster->CreateTable("mean", other), IsOk());
-  EXPECT_THAT(Replay(*cluster, "mean", Path("log")),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "gradient_reduction"));
+  EXPECT_THAT(
+      Replay(*cluster, "mean", Path("log")),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "gradient_reduction"));
   EXPECT_EQ(cluster->GetTable("mean")->event, 0);
 }
 
