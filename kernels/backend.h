@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,6 +49,10 @@ struct Initializer {
 class Backend {
  public:
   virtual ~Backend() = default;
+
+  /// Names what the bits of the head's GEMMs depend on besides their arguments:
+  /// backend, device, libraries. Equal texts stand for equal bits.
+  virtual std::string DescribeArithmetic() const = 0;
 
   /// Allocates zeroed memory, aligned to 4096 bytes. Pages are not touched:
   /// where the system gives memory lazily, unused pages cost nothing.

@@ -5,28 +5,6 @@
 namespace rowhouse::client::internal {
 namespace {
 
-EventCommit FromProto(const v1::EventCommit& proto) {
-  EventCommit commit;
-  commit.sessions = {proto.sessions().begin(), proto.sessions().end()};
-  if (proto.has_row_adam()) {
-    const v1::RowAdamScalars& scalars = proto.row_adam();
-    commit.update =
-        RowAdamScalars{scalars.step_size(), scalars.decay(), scalars.beta2(),
-                       scalars.eps(), scalars.gradient_scale()};
-  } else if (proto.has_adamw()) {
-    const v1::AdamWScalars& scalars = proto.adamw();
-    commit.update = AdamWScalars{scalars.learning_rate(),
-                                 scalars.weight_decay(),
-                                 scalars.beta1(),
-                                 scalars.beta2(),
-                                 scalars.eps(),
-                                 scalars.bias_correction1(),
-                                 scalars.bias_correction2(),
-                                 scalars.gradient_scale()};
-  }
-  return commit;
-}
-
 OpenEventState FromProto(const v1::OpenEventState& proto) {
   OpenEventState open{
       proto.event(), proto.trainer_count(), proto.all_sealed(), {}};
@@ -90,6 +68,28 @@ v1::EventCommit ToProto(const EventCommit& commit) {
     proto.mutable_skip();
   }
   return proto;
+}
+
+EventCommit FromProto(const v1::EventCommit& proto) {
+  EventCommit commit;
+  commit.sessions = {proto.sessions().begin(), proto.sessions().end()};
+  if (proto.has_row_adam()) {
+    const v1::RowAdamScalars& scalars = proto.row_adam();
+    commit.update =
+        RowAdamScalars{scalars.step_size(), scalars.decay(), scalars.beta2(),
+                       scalars.eps(), scalars.gradient_scale()};
+  } else if (proto.has_adamw()) {
+    const v1::AdamWScalars& scalars = proto.adamw();
+    commit.update = AdamWScalars{scalars.learning_rate(),
+                                 scalars.weight_decay(),
+                                 scalars.beta1(),
+                                 scalars.beta2(),
+                                 scalars.eps(),
+                                 scalars.bias_correction1(),
+                                 scalars.bias_correction2(),
+                                 scalars.gradient_scale()};
+  }
+  return commit;
 }
 
 v1::GetEventStateRequest ToProto(std::string_view table,

@@ -37,15 +37,6 @@ NonFinitePolicy FromProto(v1::NonFinitePolicy policy) {
   }
 }
 
-absl::StatusOr<DType> FromProto(v1::DataType type) {
-  if (type == v1::DATA_TYPE_BF16) return DType::kBf16;
-  if (type == v1::DATA_TYPE_FP32) return DType::kFp32;
-  if (type == v1::DATA_TYPE_FP16) return DType::kFp16;
-  return absl::UnimplementedError(
-      absl::StrCat("data type ", v1::DataType_Name(type),
-                   ", wanted one that this library knows"));
-}
-
 void Fill(const NgramMetadata& ngram, v1::NgramTable& proto) {
   proto.set_sign_seed(static_cast<int64_t>(ngram.sign_seed));
   proto.set_sign_row_count(ngram.sign_row_count);
@@ -83,7 +74,7 @@ absl::StatusOr<DenseTableSpec> FromProto(const v1::DenseTable& proto) {
   DenseTableSpec dense;
   if (proto.main_grad_dtype() != v1::DATA_TYPE_UNSPECIFIED) {
     ROWHOUSE_ASSIGN_OR_RETURN(dense.main_grad_dtype,
-                              FromProto(proto.main_grad_dtype()));
+                              internal::FromProto(proto.main_grad_dtype()));
   }
   dense.has_master = proto.has_master();
   dense.has_bias = proto.has_bias();
@@ -154,6 +145,15 @@ v1::TableSpec ToProto(const TableSpec& spec) {
   }
   if (spec.ngram.has_value()) Fill(*spec.ngram, *proto.mutable_ngram());
   return proto;
+}
+
+absl::StatusOr<DType> FromProto(v1::DataType type) {
+  if (type == v1::DATA_TYPE_BF16) return DType::kBf16;
+  if (type == v1::DATA_TYPE_FP32) return DType::kFp32;
+  if (type == v1::DATA_TYPE_FP16) return DType::kFp16;
+  return absl::UnimplementedError(
+      absl::StrCat("data type ", v1::DataType_Name(type),
+                   ", wanted one that this library knows"));
 }
 
 absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto) {

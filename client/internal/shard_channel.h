@@ -103,6 +103,17 @@ struct PushCall {
   std::optional<int32_t> seal_part_count = std::nullopt;
 };
 
+/// Asks for the events that are applied from now on (`record_stream.h`).
+struct RecordCall {
+  std::string_view table;
+  int64_t buffer_bytes = 0;  ///< That the shard may hold; 0: its default.
+  std::optional<int64_t> last_event = std::nullopt;  ///< The stream's end.
+  bool digest = false;        ///< At the start, and after `last_event`.
+  bool targets_only = false;  ///< Of head parts.
+};
+
+class RecordStream;
+
 struct PushAnswer {
   int64_t event = 0;
   int64_t row_count = 0;
@@ -176,6 +187,11 @@ class ShardChannel {
                                           const CallContext& context) = 0;
   virtual absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                           const CallContext& context) = 0;
+
+  // Recordings. The stream must not outlive the channel, nor what `context`
+  // names; its deadline is that of the whole stream.
+  virtual absl::StatusOr<std::unique_ptr<RecordStream>> OpenRecording(
+      const RecordCall& call, const CallContext& context) = 0;
 
   // The language-model head. The stream must not outlive the channel; the
   // header's views last as long as the call.

@@ -11,6 +11,7 @@ find_package(OpenSSL REQUIRED)  # That of gRPC.
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)  # Checksums of push logs; gRPC needs it too.
 if(ROWHOUSE_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

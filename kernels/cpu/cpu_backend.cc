@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_backend.h"
 
+#include <string>
 #include <utility>
 
 #include "kernels/cpu/adamw.h"
@@ -7,6 +8,7 @@
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/embed.h"
 #include "kernels/cpu/embedding_gradient.h"
+#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/row_adam.h"
@@ -19,6 +21,10 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(std::unique_ptr<Executor> executor)
       : executor_(std::move(executor)) {}
+
+  std::string DescribeArithmetic() const override {
+    return "cpu: " + DescribeGemm();
+  }
 
   absl::StatusOr<Buffer> Allocate(int64_t size_bytes) override {
     return AllocateMemory(size_bytes);

@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <string>
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -29,6 +30,10 @@ void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
               static_cast<int>(shape.k), 1.0F, a.data, StrideOf(a.stride),
               b.data, StrideOf(b.stride), into == Into::kAdd ? 1.0F : 0.0F, out,
               StrideOf(stride));
+}
+
+std::string DescribeGemm() {
+  return std::string(openblas_get_config()) + ", " + openblas_get_corename();
 }
 
 }  // namespace rowhouse::kernels::cpu

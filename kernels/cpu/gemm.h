@@ -2,6 +2,7 @@
 #define ROWHOUSE_KERNELS_CPU_GEMM_H_
 
 #include <cstdint>
+#include <string>
 
 namespace rowhouse::kernels::cpu {
 
@@ -28,6 +29,10 @@ enum class Into : uint8_t { kWrite, kAdd };
 /// machine, and may differ between places in a matrix.
 void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
               Into into, float* out, int64_t stride);
+
+/// Version, build and kernels of the OpenBLAS in use: what the order of sums
+/// depends on besides the shape.
+std::string DescribeGemm();
 
 }  // namespace rowhouse::kernels::cpu
 

@@ -172,17 +172,19 @@ int64_t Events::StagedBytes() const {
   return size_bytes;
 }
 
-void Events::Archive(const EventCommit& commit,
-                     const kernels::EventReport& report) {
+Contributions Events::Archive(const EventCommit& commit,
+                              const kernels::EventReport& report) {
   ++applied_;
   Applied applied;
   applied.state = {applied_, commit, report};
-  for (const auto& [rank, contribution] : open_[applied_]) {
+  Contributions contributions = std::move(open_[applied_]);
+  for (const auto& [rank, contribution] : contributions) {
     applied.contributions.push_back(StateOf(rank, contribution));
   }
   open_.erase(applied_);
   kept_.push_back(std::move(applied));
   if (static_cast<int64_t>(kept_.size()) > kKept) kept_.pop_front();
+  return contributions;
 }
 
 void Events::Reset(int32_t first_trainer_count) {

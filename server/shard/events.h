@@ -27,6 +27,9 @@ struct Contribution {
   std::map<int32_t, StagedPart> parts;  ///< By number.
 };
 
+/// Contributions to one event, by rank.
+using Contributions = std::map<int32_t, Contribution>;
+
 /// The contributions of the two open events, and what the last two applied
 /// events were. The `Check` functions change nothing; what they have let pass
 /// the others carry out.
@@ -120,8 +123,9 @@ class Events {
   /// Backend memory of all staged parts.
   int64_t StagedBytes() const;
 
-  /// Moves the next event to the applied ones and frees its parts.
-  void Archive(const EventCommit& commit, const kernels::EventReport& report);
+  /// Moves the next event to the applied ones and hands over its contributions.
+  Contributions Archive(const EventCommit& commit,
+                        const kernels::EventReport& report);
 
   /// Back to event 0 and the first trainer count.
   void Reset(int32_t first_trainer_count);
@@ -133,8 +137,6 @@ class Events {
       : trainer_counts_(first_trainer_count), max_part_count_(max_part_count) {}
 
  private:
-  using Contributions = std::map<int32_t, Contribution>;  // By rank.
-
   struct Applied {
     AppliedEventState state;
     std::vector<ContributionState> contributions;  // By rank, all sealed.

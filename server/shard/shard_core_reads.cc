@@ -156,11 +156,14 @@ void ShardCore::Digest(std::optional<int64_t> exact_event,
                  done = std::move(done)](absl::Status waited) mutable {
     if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);
     if (!waited.ok()) return done(std::move(waited));
-    const absl::StatusOr<uint64_t> row_sum = store_->Digest(history_);
-    if (!row_sum.ok()) return done(row_sum.status());
-    done(ShardDigest{events_.applied(), *row_sum, history_.Digest()});
+    done(DigestNow());
   };
   WaitFor(std::move(wait));
+}
+
+absl::StatusOr<ShardDigest> ShardCore::DigestNow() {
+  ROWHOUSE_ASSIGN_OR_RETURN(const uint64_t row_sum, store_->Digest(history_));
+  return ShardDigest{events_.applied(), row_sum, history_.Digest()};
 }
 
 void ShardCore::GetEventState(const EventWait& wait, std::shared_ptr<Call> call,

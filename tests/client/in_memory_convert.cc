@@ -29,6 +29,12 @@ kernels::DType ToKernel(client::DType dtype) {
   return kernels::DType::kBf16;
 }
 
+client::DType FromKernel(kernels::DType dtype) {
+  if (dtype == kernels::DType::kFp32) return client::DType::kFp32;
+  if (dtype == kernels::DType::kFp16) return client::DType::kFp16;
+  return client::DType::kBf16;
+}
+
 server::EventCommit ToServer(const EventCommit& commit) {
   server::EventCommit result;
   result.sessions = commit.sessions;
@@ -62,8 +68,6 @@ server::EventWait ToServer(const EventWait& wait) {
   return result;
 }
 
-namespace {
-
 EventCommit FromServer(const server::EventCommit& commit) {
   EventCommit result{commit.sessions, {}};
   if (commit.skip) return result;
@@ -85,8 +89,6 @@ EventCommit FromServer(const server::EventCommit& commit) {
                      scalars.eps, scalars.gradient_scale};
   return result;
 }
-
-}  // namespace
 
 client::EventState FromServer(const server::EventState& state) {
   client::EventState result;

@@ -10,10 +10,12 @@ namespace rowhouse::testing {
 
 /// The client library's structs as the shard's, and back.
 kernels::DType ToKernel(client::DType dtype);
+client::DType FromKernel(kernels::DType dtype);
 server::TrainerSession ToServer(
     const client::internal::TrainerSession& trainer);
 server::EventCommit ToServer(const client::EventCommit& commit);
 server::EventWait ToServer(const client::internal::EventWait& wait);
+client::EventCommit FromServer(const server::EventCommit& commit);
 client::EventState FromServer(const server::EventState& state);
 
 }  // namespace rowhouse::testing

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -30,6 +31,9 @@ class FailingBackend final : public kernels::Backend {
   /// tell which one it is of.
   static inline std::atomic<int64_t> live_bytes = 0;
 
+  std::string DescribeArithmetic() const override {
+    return real_->DescribeArithmetic();
+  }
   absl::StatusOr<kernels::Buffer> Allocate(int64_t size_bytes) override {
     if (fail_allocations) return absl::ResourceExhaustedError("no memory");
     live_bytes += size_bytes;
