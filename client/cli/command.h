@@ -46,6 +46,8 @@ void AddImport(CLI::App& app, Context& context);
 void AddPull(CLI::App& app, Context& context);
 void AddDigest(CLI::App& app, Context& context);
 void AddEvents(CLI::App& app, Context& context);
+void AddRecord(CLI::App& app, Context& context);
+void AddReplay(CLI::App& app, Context& context);
 void AddReset(CLI::App& app, Context& context);
 void AddDelete(CLI::App& app, Context& context);
 void AddBench(CLI::App& app, Context& context);

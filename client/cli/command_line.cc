@@ -136,6 +136,8 @@ void AddCommands(CLI::App& app, Context& context) {
   AddEvents(app, context);
   AddReset(app, context);
   AddDelete(app, context);
+  AddRecord(app, context);
+  AddReplay(app, context);
   AddBench(app, context);
   AddCompletion(app, context);
 }

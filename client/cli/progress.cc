@@ -41,7 +41,9 @@ void Progress::Update(int64_t done, std::string_view note) {
   done_ = total_ > 0 ? std::min(done, total_) : done;
   if (screen_.quiet) return;
   const absl::Time now = screen_.now();
+  if (finished_) return;
   const bool last = total_ > 0 && done_ == total_;
+  finished_ = last;
   const absl::Duration period =
       screen_.terminal ? kTerminalPeriod : kLinePeriod;
   if (!last && now - shown_ < period) return;

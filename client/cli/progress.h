@@ -49,6 +49,7 @@ class Progress {
   const absl::Time started_;
   absl::Time shown_;
   int64_t done_ = 0;
+  bool finished_ = false;  // The whole has been shown.
   size_t width_ = 0;  // Of what stands on the terminal's line.
 };
 

@@ -321,6 +321,67 @@ class TrainingTest(CliTest):
         self.refused(1, "no server has a table none", "events", "none")
 
 
+class PushLogTest(CliTest):
+    def train(self):
+        subprocess.run([TRAIN_ROWS, *self.cluster.addresses], check=True,
+                       capture_output=True, timeout=120)
+
+    def start_recording(self, log, *more):
+        """A recorder that has begun."""
+        recorder = subprocess.Popen(
+            [ROWHOUSE, "record", "example", str(log), "--json", *more,
+             "--servers=" + ",".join(self.cluster.addresses)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.kill)
+        self.assertIn("recording", recorder.stderr.readline())
+        return recorder
+
+    def test_a_recording_is_replayed_to_the_same_digest(self):
+        self.train()
+        self.ok("reset", "example", "--yes")
+        log = self.folder / "example.rhlog"
+        recorder = self.start_recording(log, "--until=10")
+        self.train()
+        out, error = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, error)
+        recorded = json.loads(out)
+        self.assertEqual((recorded["start_event"], recorded["last_event"]),
+                         (0, 10))
+        self.assertEqual(recorded["end_digest"]["digest"], "08f097adffa7d20c")
+        self.assertEqual(recorded["row_count"], 40)
+        replayed = self.json("replay", "again", str(log))
+        self.assertTrue(replayed["created"])
+        self.assertTrue(replayed["digests_equal"])
+        self.assertEqual(self.json("digest", "again")["digest"],
+                         "08f097adffa7d20c")
+        text = self.ok("replay", "one", str(log), "--shards=1")
+        self.assertIn("digest 08f097adffa7d20c at event 10, the same as the "
+                      "recorded table's", text)
+        self.assertEqual(len(self.json("describe", "one")["shards"]), 1)
+        done = run("replay", "--inspect", str(log))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("events 1 to 10 of table example", done.stdout)
+        self.refused(1, "", "record", "example", str(log))  # It is there.
+        bad = self.folder / "bad.rhlog"
+        bad.write_bytes(log.read_bytes()[:100] + b"?" + log.read_bytes()[101:])
+        self.refused(1, "", "replay", "bad", str(bad))
+
+    def test_an_interrupt_ends_a_recording_in_order(self):
+        self.train()
+        log = self.folder / "short.rhlog"
+        recorder = self.start_recording(log)
+        recorder.send_signal(signal.SIGINT)
+        out, error = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, error)
+        self.assertEqual(json.loads(out)["last_event"], 10)
+        done = run("replay", "--inspect", str(log), "--json")
+        self.assertTrue(json.loads(done.stdout)["complete"])
+
+    def test_what_cannot_be_replayed(self):
+        self.refused(2, "wanted FILE", "replay", "words")
+        self.refused(1, "/nowhere", "replay", "words", "/nowhere.rhlog")
+
+
 class BenchTest(CliTest):
     FLAGS = ("--rows=1000", "--dim=8", "--batch=64", "--seconds=0.5",
              "--warm-up=0.1")
@@ -375,8 +436,8 @@ class ArgumentTest(CliTest):
         text = self.ok("--help")
         commands = re.findall(r"(?m)^  ([a-z]+) {2,}[A-Z]", text)
         for command in ("status", "list", "create", "describe", "import",
-                        "reset", "delete", "pull", "digest", "events", "bench",
-                        "completion"):
+                        "reset", "delete", "pull", "digest", "events", "record",
+                        "replay", "bench", "completion"):
             self.assertIn(command, commands)
         self.assertIn("Exit codes:", text)
         for command in commands:
@@ -472,14 +533,12 @@ class DeadServerTest(unittest.TestCase):
 
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
         self.cluster = Cluster(self.temporary.name)
+        self.addCleanup(self.cluster.close)
         done = run("create", "words", "--rows=10", "--dim=4", "--reduction=sum",
                    "--max-rows=8", servers=self.cluster.addresses)
         self.assertEqual(done.returncode, 0, done.stderr)
-
-    def tearDown(self):
-        self.cluster.close()
-        self.temporary.cleanup()
 
     def call(self, *arguments):
         return run(*arguments, servers=self.cluster.addresses)

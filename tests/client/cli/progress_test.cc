@@ -72,6 +72,7 @@ TEST_F(ProgressTest, TheEndIsShownHoweverSoon) {
   Progress progress("bench", 1000, Progress::Unit::kMilliseconds,
                     Screen(false));
   progress.Update(2000);
+  progress.Update(2100);
   EXPECT_EQ(shown_,
             "bench [########################] 100 %  1.00 s of 1.00 s\n");
 }
