@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/bench_report.h"
 #include "client/cli/bench_run.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
@@ -16,7 +17,6 @@
 #include "client/cli/progress.h"
 #include "client/cli/table_view.h"
 #include "client/cli/terminal.h"
-#include "client/cli/text_table.h"
 #include "client/cli/units.h"
 #include "proto/wire/status_macros.h"
 
@@ -33,23 +33,21 @@ constexpr absl::Duration kAdminTimeout = absl::Minutes(10);
 
 struct Flags {
   BenchLoad load;
-  int64_t row_count = 1 << 20;
-  int64_t dim = 128;
-  std::string dtype = "bf16";
+  BenchTable table;
   int64_t trainer_count = 1;
   double seconds = 10;
   double warm_up_seconds = 1;
   bool replace = false;
 };
 
-client::TableSpec SpecOf(const Flags& flags, int32_t server_count) {
+client::TableSpec SpecOf(const Flags& flags) {
   client::TableSpec spec;
-  spec.row_count = flags.row_count;
-  spec.dim = flags.dim;
+  spec.row_count = flags.table.row_count;
+  spec.dim = flags.table.dim;
   spec.row_dtype =
-      flags.dtype == "fp32" ? client::DType::kFp32 : client::DType::kBf16;
+      flags.table.dtype == "fp32" ? client::DType::kFp32 : client::DType::kBf16;
   spec.gradient_dtype = spec.row_dtype;
-  spec.shard_count = server_count;
+  spec.shard_count = flags.table.server_count;
   // Rows of zeros would be pages that nobody has touched.
   spec.initializer = {client::Initializer::Kind::kUniform, 1, 0.02F};
   spec.trainer_count = flags.load.trainer_count;
@@ -110,92 +108,6 @@ absl::Status CheckFree(client::Cluster& cluster, const Flags& flags,
   return cluster.DeleteTable(table, {.timeout = kAdminTimeout});
 }
 
-std::string Milliseconds(absl::Duration duration) {
-  return Figure(absl::ToDoubleMilliseconds(duration));
-}
-
-double Rate(double amount, const BenchReport& report) {
-  return amount / absl::ToDoubleSeconds(report.measured);
-}
-
-double CpuPerGigabyte(const BenchReport& report) {
-  return report.cpu_seconds / (static_cast<double>(report.size_bytes()) * 1e-9);
-}
-
-void AddRow(const std::string& name, const OperationReport& operation,
-            const BenchReport& report, TextTable& table) {
-  const Latencies& latencies = operation.latencies;
-  if (latencies.count() == 0) return;
-  const bool rows = operation.row_count > 0;
-  const auto size = static_cast<double>(operation.size_bytes);
-  table.AddRow(
-      {name, Count(latencies.count()),
-       Figure(Rate(static_cast<double>(latencies.count()), report)),
-       rows ? Figure(Rate(static_cast<double>(operation.row_count), report))
-            : "",
-       rows ? Figure(Rate(size * 1e-9, report)) : "",
-       Milliseconds(latencies.Quantile(0.5)),
-       Milliseconds(latencies.Quantile(0.99)),
-       Milliseconds(latencies.Quantile(0.999))});
-}
-
-std::string Show(const Flags& flags, const BenchReport& report,
-                 size_t server_count) {
-  TextTable table({{"operation"},
-                   {"calls", Align::kRight},
-                   {"calls/s", Align::kRight},
-                   {"rows/s", Align::kRight},
-                   {"GB/s", Align::kRight},
-                   {"p50 ms", Align::kRight},
-                   {"p99 ms", Align::kRight},
-                   {"p99.9 ms", Align::kRight}});
-  AddRow("pull", report.pull, report, table);
-  AddRow("push", report.push, report, table);
-  AddRow("event", report.event, report, table);
-  return absl::StrCat(
-      Count(flags.row_count), " rows of ", flags.dim, " ", flags.dtype, " on ",
-      server_count, " servers, ", flags.load.trainer_count, " trainers, ",
-      Count(flags.load.batch_rows), " rows a call, ",
-      Figure(absl::ToDoubleSeconds(report.measured)), " s\n\n",
-      table.ToString(UsesColor()), "\nclient CPU ",
-      Figure(CpuPerGigabyte(report)), " s per GB, ",
-      Figure(static_cast<double>(report.size_bytes()) * 1e-9), " GB moved\n");
-}
-
-Json ToJson(const OperationReport& operation, const BenchReport& report) {
-  const Latencies& latencies = operation.latencies;
-  const auto quantile = [&](double share) {
-    return absl::ToDoubleSeconds(latencies.Quantile(share));
-  };
-  return {{"calls", latencies.count()},
-          {"calls_per_second",
-           Rate(static_cast<double>(latencies.count()), report)},
-          {"rows_per_second",
-           Rate(static_cast<double>(operation.row_count), report)},
-          {"gigabytes_per_second",
-           Rate(static_cast<double>(operation.size_bytes) * 1e-9, report)},
-          {"p50_seconds", quantile(0.5)},
-          {"p99_seconds", quantile(0.99)},
-          {"p999_seconds", quantile(0.999)}};
-}
-
-Json ToJson(const Flags& flags, const BenchReport& report,
-            size_t server_count) {
-  return {{"row_count", flags.row_count},
-          {"dim", flags.dim},
-          {"dtype", flags.dtype},
-          {"server_count", server_count},
-          {"trainer_count", flags.load.trainer_count},
-          {"batch_row_count", flags.load.batch_rows},
-          {"pulls_per_event", flags.load.pull_count},
-          {"pushes_per_event", flags.load.push_count},
-          {"measured_seconds", absl::ToDoubleSeconds(report.measured)},
-          {"pull", ToJson(report.pull, report)},
-          {"push", ToJson(report.push, report)},
-          {"event", ToJson(report.event, report)},
-          {"client_cpu_seconds_per_gigabyte", CpuPerGigabyte(report)}};
-}
-
 absl::StatusOr<BenchReport> Measure(client::Cluster& cluster,
                                     const Context& context,
                                     const BenchLoad& load) {
@@ -225,11 +137,10 @@ absl::StatusOr<int> Run(const Context& context, Flags flags) {
                             Connect(context.connection));
   ROWHOUSE_RETURN_IF_ERROR(
       CheckFree(*cluster, flags, context.connection.timeout()));
-  const size_t server_count = cluster->servers().size();
+  flags.table.server_count = static_cast<int32_t>(cluster->servers().size());
   CatchInterrupts();
   ScratchTable table(*cluster, load.table);
-  ROWHOUSE_RETURN_IF_ERROR(
-      table.Create(SpecOf(flags, static_cast<int32_t>(server_count))));
+  ROWHOUSE_RETURN_IF_ERROR(table.Create(SpecOf(flags)));
   ROWHOUSE_ASSIGN_OR_RETURN(const BenchReport report,
                             Measure(*cluster, context, load));
   if (Interrupted()) {
@@ -242,24 +153,26 @@ absl::StatusOr<int> Run(const Context& context, Flags flags) {
         "no call began within the measured time; give more --seconds");
   }
   if (context.json) {
-    PrintJson(ToJson(flags, report, server_count));
+    PrintJson(ReportJson(flags.table, load, report));
   } else {
-    Print(Show(flags, report, server_count));
+    Print(ReportText(flags.table, load, report, UsesColor()));
   }
   return kOk;
 }
 
 void AddFlags(CLI::App& command, Flags& flags) {
-  AddCount(command, "--rows", flags.row_count,
-           "Rows of the table; 1Mi when not given");
-  AddCount(command, "--dim", flags.dim, "Elements of a row; 128");
-  command.add_option("--dtype", flags.dtype, "Of rows and gradients; bf16")
+  AddCount(command, "--rows", flags.table.row_count,
+           "Rows of the table; 1Mi when not given", 1);
+  AddCount(command, "--dim", flags.table.dim, "Elements of a row; 128", 1,
+           1 << 19);
+  command
+      .add_option("--dtype", flags.table.dtype, "Of rows and gradients; bf16")
       ->check(CLI::IsMember({"bf16", "fp32"}))
       ->type_name("NAME");
   AddCount(command, "--batch", flags.load.batch_rows,
-           "Rows of a pull or push, random; 4Ki");
+           "Rows of a pull or push, random; 4Ki", 1, 1 << 24);
   AddCount(command, "--trainers", flags.trainer_count,
-           "Trainers, each a thread; 1");
+           "Trainers, each a thread; 1", 1, 4096);
   command
       .add_option("--pulls", flags.load.pull_count,
                   "Pulls of a trainer in an event; 1")

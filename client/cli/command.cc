@@ -3,6 +3,7 @@
 #include <iostream>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/units.h"
 
 namespace rowhouse::cli {
@@ -25,19 +26,21 @@ CLI::Option& AddTable(CLI::App& command, Context& context) {
 }
 
 CLI::Option& AddCount(CLI::App& command, const std::string& flag,
-                      int64_t& value, const std::string& description) {
-  return *command
-              .add_option_function<std::string>(
-                  flag,
-                  [&value, flag](const std::string& text) {
-                    const absl::StatusOr<int64_t> count = ParseCount(text);
-                    if (!count.ok()) {
-                      throw CLI::ValidationError(
-                          flag, std::string(count.status().message()));
-                    }
-                    value = *count;
-                  },
-                  description)
+                      int64_t& value, const std::string& description,
+                      int64_t least, int64_t most) {
+  const auto read = [&value, flag, least, most](const std::string& text) {
+    const absl::StatusOr<int64_t> count = ParseCount(text);
+    if (!count.ok()) {
+      throw CLI::ValidationError(flag, std::string(count.status().message()));
+    }
+    if (*count < least || *count > most) {
+      throw CLI::ValidationError(
+          flag, absl::StrCat(*count, ", wanted a count in [", least, ", ", most,
+                             "]"));
+    }
+    value = *count;
+  };
+  return *command.add_option_function<std::string>(flag, read, description)
               ->type_name("COUNT");
 }
 

@@ -1,7 +1,9 @@
 #ifndef ROWHOUSE_CLIENT_CLI_COMMAND_H_
 #define ROWHOUSE_CLIENT_CLI_COMMAND_H_
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -30,9 +32,11 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
 /// Adds the table's name as the first positional argument.
 CLI::Option& AddTable(CLI::App& command, Context& context);
 
-/// Adds a count that may have a suffix (`ParseCount`).
+/// Adds a count that may have a suffix (`ParseCount`), in [least, most].
 CLI::Option& AddCount(CLI::App& command, const std::string& flag,
-                      int64_t& value, const std::string& description);
+                      int64_t& value, const std::string& description,
+                      int64_t least = 0,
+                      int64_t most = std::numeric_limits<int64_t>::max());
 
 /// Writes to stdout.
 void Print(const std::string& text);

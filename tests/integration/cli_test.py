@@ -459,6 +459,8 @@ class ArgumentTest(CliTest):
                      "b")
         self.refused(2, "--timeout", "list", "--timeout=soon")
         self.refused(2, "subcommand is required")
+        self.refused(2, "0, wanted a count in [1, 4096]", "bench",
+                     "--trainers=0")
         self.refused(2, "wanted one above 0", "bench", "--pulls=0",
                      "--pushes=0")
 
