@@ -57,7 +57,8 @@ absl::StatusOr<push_log::ReplayReport> Replay(client::Cluster& cluster,
   return push_log::Replay(cluster, context.table, flags.file, options);
 }
 
-Json ToJson(const std::string& table, const push_log::ReplayReport& report) {
+Json ReplayJson(const std::string& table,
+                const push_log::ReplayReport& report) {
   Json json = ToJson(report.counts);
   json["table"] = table;
   json["created"] = report.created;
@@ -89,7 +90,7 @@ absl::StatusOr<int> RunReplay(const Context& context, const Flags& flags) {
   ROWHOUSE_ASSIGN_OR_RETURN(const push_log::ReplayReport report,
                             Replay(*cluster, context, flags));
   if (context.json) {
-    PrintJson(ToJson(context.table, report));
+    PrintJson(ReplayJson(context.table, report));
   } else {
     Print(absl::StrCat("events ", report.start_event + 1, " to ",
                        report.last_event, " applied to table ", context.table,

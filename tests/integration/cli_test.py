@@ -104,6 +104,26 @@ class CliTest(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         return done.stderr
 
+    def on_terminal(self, *arguments, prompt=None, answer="", env=None):
+        """Runs on a terminal, where it types `answer` after `prompt`; returns
+        exit code and what was shown."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(ROWHOUSE, [ROWHOUSE, *arguments, "--servers="
+                                 + ",".join(self.cluster.addresses)],
+                      {**os.environ, **(env or {})})
+        shown = ""
+        try:
+            while True:
+                shown += os.read(terminal, 4096).decode()
+                if prompt and prompt in shown:
+                    prompt = None
+                    os.write(terminal, answer.encode())
+        except OSError:  # The other end has closed.
+            pass
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
     def create(self, table="words", *more):
         self.ok("create", table, "--rows=10", f"--dim={DIM}", "--dtype=fp32",
                 "--reduction=sum", "--max-rows=64", *more)
@@ -183,26 +203,12 @@ class TableTest(CliTest):
         self.assertIn("back at event 0", self.ok("reset", "words", "--yes"))
 
         def answer(text):
-            """Runs delete on a terminal and types an answer."""
-            pid, terminal = pty.fork()
-            if pid == 0:
-                os.execv(ROWHOUSE, [ROWHOUSE, "delete", "words", "--servers="
-                                    + ",".join(self.cluster.addresses)])
-            shown = b""
-            while b"Type its name" not in shown:
-                shown += os.read(terminal, 1000)
-            os.write(terminal, text)
-            try:
-                while os.read(terminal, 1000):
-                    pass
-            except OSError:  # The other end has closed.
-                pass
-            os.close(terminal)
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            return self.on_terminal("delete", "words", prompt="Type its name",
+                                    answer=text)[0]
 
-        self.assertEqual(answer(b"no\n"), 1)
+        self.assertEqual(answer("no\n"), 1)
         self.assertEqual(len(self.json("list")["tables"]), 1)
-        self.assertEqual(answer(b"words\n"), 0)
+        self.assertEqual(answer("words\n"), 0)
         self.assertEqual(len(self.json("list")["tables"]), 0)
 
 
@@ -490,8 +496,12 @@ class ArgumentTest(CliTest):
         self.assertEqual(done.stdout.count("WRONG"), 2)
         self.assertIn("server index 1, wanted 0", done.stderr)
 
-    def test_no_color_where_there_is_no_terminal(self):
+    def test_color_is_for_terminals_that_want_it(self):
         self.assertNotIn("\x1b", self.ok("status"))
+        self.assertIn("\x1b[32mserving\x1b[0m", self.on_terminal("status")[1])
+        plain = self.on_terminal("status", env={"NO_COLOR": "1"})[1]
+        self.assertIn("serving", plain)
+        self.assertNotIn("\x1b", plain)
 
 
 class CompletionTest(CliTest):
