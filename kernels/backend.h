@@ -52,7 +52,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// What it is and what it runs on, for logs: "cpu, avx512 code, 2 threads".
+  /// What it is and runs on, for people: "cpu, avx512 code, OpenBLAS ...".
+  /// Equal texts stand for equal bits of the head's GEMMs.
   virtual std::string Description() const = 0;
 
   /// Allocates zeroed memory, aligned to 4096 bytes. Pages are not touched:

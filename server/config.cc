@@ -10,8 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
+#include "proto/wire/file.h"
 #include "proto/wire/status_macros.h"
 #include "server/service/convert.h"
 #include "server/service/field_error.h"
@@ -26,24 +25,6 @@ using google::protobuf::Duration;
 constexpr int64_t kMaxServerCount = 65536;
 constexpr int64_t kMaxCount = 1 << 20;  // Of tasks, reads, pulls and threads.
 constexpr absl::Duration kMaxDuration = absl::Hours(24);
-
-// The first error of a parse.
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  explicit FirstError(const std::string& file) : file_(file) {}
-
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ = absl::StrCat(file_, ":", line + 1, ":", column + 1, ": ", message);
-  }
-
-  const std::string& text() const { return text_; }
-
- private:
-  const std::string file_;
-  std::string text_;
-};
 
 absl::Status Bad(std::string_view field, const std::string& found,
                  std::string_view wanted) {
@@ -214,14 +195,8 @@ absl::Status ResolveTables(const ServerConfig& config, ServerOptions& options) {
 }  // namespace
 
 absl::StatusOr<ServerConfig> LoadConfig(const std::string& path) {
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  FirstError error(path);
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
   ServerConfig config;
-  if (!parser.ParseFromString(text, &config)) {
-    return absl::InvalidArgumentError(error.text());
-  }
+  ROWHOUSE_RETURN_IF_ERROR(wire::ReadTextProto(path, config));
   return config;
 }
 

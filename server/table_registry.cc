@@ -219,6 +219,13 @@ void TableRegistry::EndChange(ServedTable& table, int64_t wanted_bytes,
   table.reserved_bytes = most;
 }
 
+absl::StatusOr<std::shared_ptr<void>> TableRegistry::ReserveAside(
+    std::string_view what, int64_t bytes) {
+  ROWHOUSE_RETURN_IF_ERROR(Reserve(what, bytes));
+  return std::shared_ptr<void>(nullptr,
+                               [this, bytes](void*) { Release(bytes); });
+}
+
 absl::Status TableRegistry::Reserve(std::string_view name, int64_t bytes) {
   MutexLock lock(mutex_);
   return ReserveLocked(name, bytes);

@@ -116,6 +116,15 @@ class TableRegistry {
   void EndChange(ServedTable& table, int64_t wanted_bytes, bool made)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// Reserves bytes for what is no table, named `what`, until the last copy of
+  /// the result goes. The registry must outlive it.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  MEMORY.
+  absl::StatusOr<std::shared_ptr<void>> ReserveAside(std::string_view what,
+                                                     int64_t bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   int64_t reserved_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
   const Options& options() const { return options_; }
   absl::Time Now() const { return timers_.Now(); }

@@ -6,16 +6,13 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "proto/wire/file.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::server {
@@ -83,35 +80,17 @@ absl::Status BadFile(const char* field, const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is a directory; it must be a file"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  // An empty file leaves nothing to insert, which the stream takes for a fault.
-  if (file && file.peek() != std::ifstream::traits_type::eof()) {
-    text << file.rdbuf();
-  }
-  if (!file.is_open() || file.bad() || text.fail()) {
-    return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
-  }
-  return text.str();
-}
-
 absl::StatusOr<TlsOptions> LoadTls(const config::v1::TlsConfig& config) {
   TlsOptions tls;
   ROWHOUSE_ASSIGN_OR_RETURN(tls.certificate,
-                            ReadFile(config.certificate_file()));
+                            wire::ReadFile(config.certificate_file()));
   const Certificate certificate = FirstCertificate(tls.certificate);
   if (certificate == nullptr) {
     return BadFile("tls.certificate_file", config.certificate_file(),
                    "certificates in PEM");
   }
   ROWHOUSE_ASSIGN_OR_RETURN(tls.private_key,
-                            ReadFile(config.private_key_file()));
+                            wire::ReadFile(config.private_key_file()));
   const PrivateKey key = FirstPrivateKey(tls.private_key);
   if (key == nullptr) {
     return BadFile("tls.private_key_file", config.private_key_file(),
@@ -123,7 +102,8 @@ absl::StatusOr<TlsOptions> LoadTls(const config::v1::TlsConfig& config) {
                                 config.certificate_file()));
   }
   if (config.client_ca_file().empty()) return tls;
-  ROWHOUSE_ASSIGN_OR_RETURN(tls.client_ca, ReadFile(config.client_ca_file()));
+  ROWHOUSE_ASSIGN_OR_RETURN(tls.client_ca,
+                            wire::ReadFile(config.client_ca_file()));
   if (FirstCertificate(tls.client_ca) == nullptr) {
     return BadFile("tls.client_ca_file", config.client_ca_file(),
                    "certificates in PEM");

@@ -15,13 +15,6 @@ struct TlsOptions {
   std::string client_ca;  ///< Empty: clients need no certificate.
 };
 
-/// Reads a file as a whole.
-///
-/// Errors:
-///   kNotFound         it cannot be read.
-///   kInvalidArgument  it is a directory.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
-
 /// Reads what `config` names, and checks that gRPC can serve with it: which
 /// itself would only say that it cannot.
 ///

@@ -7,6 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/cluster_core.h"
+#include "client/internal/pull_gate.h"
+#include "client/internal/router.h"
+#include "client/internal/row_selection.h"
+#include "client/internal/survey.h"
 #include "client/internal/table_admin.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
@@ -31,6 +35,10 @@ Cluster::~Cluster() = default;
 
 const std::vector<ServerInfo>& Cluster::servers() const {
   return core_->servers();
+}
+
+std::vector<ServerState> Cluster::Survey(const SurveyOptions& options) {
+  return internal::SurveyServers(*core_, options);
 }
 
 absl::StatusOr<TableInfo> Cluster::CreateTable(std::string_view table,
@@ -151,6 +159,32 @@ absl::Status Cluster::ImportRows(std::string_view table, int64_t first_row_id,
   ROWHOUSE_ASSIGN_OR_RETURN(const TableInfo info,
                             internal::ReadTable(*core_, table, context));
   return internal::WriteRows(*core_, info, first_row_id, rows, context);
+}
+
+absl::StatusOr<int64_t> Cluster::ReadRows(std::string_view table,
+                                          std::span<const int64_t> row_ids,
+                                          std::span<std::byte> out,
+                                          const ReadOptions& options) {
+  ROWHOUSE_RETURN_IF_ERROR(
+      internal::CheckReadEvents(options.min_event, options.exact_event));
+  const CallContext context = core_->Context(options.timeout);
+  ROWHOUSE_ASSIGN_OR_RETURN(TableInfo info,
+                            internal::ReadTable(*core_, table, context));
+  const auto row_count = static_cast<int64_t>(row_ids.size());
+  ROWHOUSE_RETURN_IF_ERROR(
+      internal::CheckBufferSize(out.size(), row_count, info.row_bytes()));
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<internal::Router> router,
+                            internal::Router::Make(core_, std::move(info)));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<internal::RowSelection> selections,
+                            internal::SplitRows(router->placement(), row_ids));
+  internal::PullGate gate(router->shard_count(), 1, "reads");
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const internal::PulledRows> rows,
+      router->Pull(
+          std::move(selections), row_count, out.data(),
+          {.min_event = options.min_event, .exact_event = options.exact_event},
+          gate, context));
+  return rows->event;
 }
 
 absl::StatusOr<TableDigest> Cluster::Digest(std::string_view table,

@@ -23,6 +23,8 @@ absl::Status Differs(const ServerInfo& info, std::string_view what,
        {"wanted", std::string(wanted)}});
 }
 
+}  // namespace
+
 absl::Status CheckServer(const ServerInfo& info, std::string_view cluster_id,
                          int32_t index, int32_t count) {
   if (!cluster_id.empty() && info.cluster_id != cluster_id) {
@@ -38,8 +40,6 @@ absl::Status CheckServer(const ServerInfo& info, std::string_view cluster_id,
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::Status AtAddress(const absl::Status& status, std::string_view address) {
   if (status.ok()) return status;

@@ -22,6 +22,12 @@ namespace rowhouse::client::internal {
 /// `status`, its message led by the server it came from; keeps the details.
 absl::Status AtAddress(const absl::Status& status, std::string_view address);
 
+/// Errors:
+///   kFailedPrecondition  SERVER_DIFFERS: another `cluster_id`, if that is not
+///                        empty, or another place among the servers.
+absl::Status CheckServer(const ServerInfo& info, std::string_view cluster_id,
+                         int32_t index, int32_t count);
+
 /// The channels to all servers, and what calls on them need. Never destroyed on
 /// a thread of its own pool.
 ///

@@ -69,8 +69,10 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
   }
   auto core = std::make_shared<internal::ClusterCore>(
       std::move(channels), internal::MakeSystemClock(), options.retry);
-  ROWHOUSE_RETURN_IF_ERROR(core->CheckServers(
-      options.cluster_id, core->Context(options.connect_timeout)));
+  if (options.check_servers) {
+    ROWHOUSE_RETURN_IF_ERROR(core->CheckServers(
+        options.cluster_id, core->Context(options.connect_timeout)));
+  }
   return std::make_unique<Cluster>(std::move(core));
 }
 

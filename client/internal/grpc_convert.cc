@@ -5,37 +5,28 @@
 namespace rowhouse::client::internal {
 namespace {
 
-EventCommit FromProto(const v1::EventCommit& proto) {
-  EventCommit commit;
-  commit.sessions = {proto.sessions().begin(), proto.sessions().end()};
-  if (proto.has_row_adam()) {
-    const v1::RowAdamScalars& scalars = proto.row_adam();
-    commit.update =
-        RowAdamScalars{scalars.step_size(), scalars.decay(), scalars.beta2(),
-                       scalars.eps(), scalars.gradient_scale()};
-  } else if (proto.has_adamw()) {
-    const v1::AdamWScalars& scalars = proto.adamw();
-    commit.update = AdamWScalars{scalars.learning_rate(),
-                                 scalars.weight_decay(),
-                                 scalars.beta1(),
-                                 scalars.beta2(),
-                                 scalars.eps(),
-                                 scalars.bias_correction1(),
-                                 scalars.bias_correction2(),
-                                 scalars.gradient_scale()};
-  }
-  return commit;
-}
-
 OpenEventState FromProto(const v1::OpenEventState& proto) {
   OpenEventState open{
       proto.event(), proto.trainer_count(), proto.all_sealed(), {}};
   for (const v1::ContributionState& contribution : proto.contributions()) {
-    open.contributions.push_back({contribution.trainer_rank(),
-                                  contribution.session(),
-                                  contribution.sealed()});
+    open.contributions.push_back(
+        {contribution.trainer_rank(), contribution.session(),
+         contribution.sealed(), contribution.part_count(),
+         contribution.row_count(), contribution.token_count(),
+         contribution.folded_part_count()});
   }
   return open;
+}
+
+ShardLoad FromProto(const v1::ShardLoad& proto) {
+  return {.lane_call_count = proto.lane_call_count(),
+          .max_lane_call_count = proto.max_lane_call_count(),
+          .parked_call_count = proto.parked_call_count(),
+          .max_parked_call_count = proto.max_parked_call_count(),
+          .open_pull_count = proto.open_pull_count(),
+          .landing_part_count = proto.landing_part_count(),
+          .open_head_call_count = proto.open_head_call_count(),
+          .staged_bytes = proto.staged_bytes()};
 }
 
 void Fill(const RowAdamScalars& scalars, v1::RowAdamScalars& proto) {
@@ -77,6 +68,28 @@ v1::EventCommit ToProto(const EventCommit& commit) {
     proto.mutable_skip();
   }
   return proto;
+}
+
+EventCommit FromProto(const v1::EventCommit& proto) {
+  EventCommit commit;
+  commit.sessions = {proto.sessions().begin(), proto.sessions().end()};
+  if (proto.has_row_adam()) {
+    const v1::RowAdamScalars& scalars = proto.row_adam();
+    commit.update =
+        RowAdamScalars{scalars.step_size(), scalars.decay(), scalars.beta2(),
+                       scalars.eps(), scalars.gradient_scale()};
+  } else if (proto.has_adamw()) {
+    const v1::AdamWScalars& scalars = proto.adamw();
+    commit.update = AdamWScalars{scalars.learning_rate(),
+                                 scalars.weight_decay(),
+                                 scalars.beta1(),
+                                 scalars.beta2(),
+                                 scalars.eps(),
+                                 scalars.bias_correction1(),
+                                 scalars.bias_correction2(),
+                                 scalars.gradient_scale()};
+  }
+  return commit;
 }
 
 v1::GetEventStateRequest ToProto(std::string_view table,
@@ -124,12 +137,16 @@ EventState FromProto(const v1::GetEventStateResponse& state) {
   }
   for (const v1::AppliedEventState& applied : state.applied_events()) {
     result.applied_events.push_back(
-        {applied.event(), FromProto(applied.commit())});
+        {applied.event(), FromProto(applied.commit()), applied.entry_count(),
+         applied.row_count(), applied.untouched_row_count(),
+         applied.moved_bytes()});
   }
   for (const v1::SessionState& session : state.sessions()) {
     result.sessions.push_back(
-        {session.trainer().trainer_rank(), session.trainer().session()});
+        {session.trainer().trainer_rank(), session.trainer().session(),
+         FromProto(session.idle_time()), session.lease_expired()});
   }
+  result.load = FromProto(state.load());
   return result;
 }
 

@@ -23,11 +23,14 @@ v1::DataType ToProto(DType dtype);
 v1::TableSpec ToProto(const TableSpec& spec);
 v1::TrainerSession ToProto(const TrainerSession& trainer);
 v1::EventCommit ToProto(const EventCommit& commit);
+EventCommit FromProto(const v1::EventCommit& commit);
 v1::GetEventStateRequest ToProto(std::string_view table, const EventWait& wait);
 
 /// Errors:
 ///   kUnimplemented  a table or element type that this library does not know.
 absl::StatusOr<ShardTable> FromProto(const v1::Table& table);
+absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto);
+absl::StatusOr<DType> FromProto(v1::DataType type);
 
 ServerInfo FromProto(const v1::GetServerResponse& server,
                      const std::string& address);

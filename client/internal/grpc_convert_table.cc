@@ -37,15 +37,6 @@ NonFinitePolicy FromProto(v1::NonFinitePolicy policy) {
   }
 }
 
-absl::StatusOr<DType> FromProto(v1::DataType type) {
-  if (type == v1::DATA_TYPE_BF16) return DType::kBf16;
-  if (type == v1::DATA_TYPE_FP32) return DType::kFp32;
-  if (type == v1::DATA_TYPE_FP16) return DType::kFp16;
-  return absl::UnimplementedError(
-      absl::StrCat("data type ", v1::DataType_Name(type),
-                   ", wanted one that this library knows"));
-}
-
 void Fill(const NgramMetadata& ngram, v1::NgramTable& proto) {
   proto.set_sign_seed(static_cast<int64_t>(ngram.sign_seed));
   proto.set_sign_row_count(ngram.sign_row_count);
@@ -83,7 +74,7 @@ absl::StatusOr<DenseTableSpec> FromProto(const v1::DenseTable& proto) {
   DenseTableSpec dense;
   if (proto.main_grad_dtype() != v1::DATA_TYPE_UNSPECIFIED) {
     ROWHOUSE_ASSIGN_OR_RETURN(dense.main_grad_dtype,
-                              FromProto(proto.main_grad_dtype()));
+                              internal::FromProto(proto.main_grad_dtype()));
   }
   dense.has_master = proto.has_master();
   dense.has_bias = proto.has_bias();
@@ -96,39 +87,6 @@ void Fill(const DenseTableSpec& dense, v1::DenseTable& proto) {
   proto.set_has_master(dense.has_master);
   proto.set_has_bias(dense.has_bias);
   proto.set_max_head_token_count(dense.max_head_token_count);
-}
-
-absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto) {
-  TableSpec spec;
-  switch (proto.kind_case()) {
-    case v1::TableSpec::kSparse:
-      spec.non_finite_policy = FromProto(proto.sparse().non_finite_policy());
-      break;
-    case v1::TableSpec::kDense: {
-      spec.non_finite_policy = FromProto(proto.dense().non_finite_policy());
-      ROWHOUSE_ASSIGN_OR_RETURN(spec.dense, FromProto(proto.dense()));
-      break;
-    }
-    case v1::TableSpec::KIND_NOT_SET:
-      return absl::UnimplementedError(
-          "a table of a kind that this library does not know");
-  }
-  spec.row_count = proto.row_count();
-  spec.dim = proto.dim();
-  ROWHOUSE_ASSIGN_OR_RETURN(spec.row_dtype, FromProto(proto.row_dtype()));
-  ROWHOUSE_ASSIGN_OR_RETURN(spec.gradient_dtype,
-                            FromProto(proto.gradient_dtype()));
-  spec.shard_count = proto.shard_count();
-  spec.shard_bounds = {proto.shard_bounds().begin(),
-                       proto.shard_bounds().end()};
-  spec.initializer = FromProto(proto.initializer());
-  spec.trainer_count = proto.trainer_count();
-  spec.gradient_reduction = FromProto(proto.gradient_reduction());
-  spec.max_contribution_row_count = proto.max_contribution_row_count();
-  spec.max_part_count = proto.max_part_count();
-  spec.max_pull_bytes = proto.max_pull_bytes();
-  if (proto.has_ngram()) spec.ngram = FromProto(proto.ngram());
-  return spec;
 }
 
 }  // namespace
@@ -187,6 +145,48 @@ v1::TableSpec ToProto(const TableSpec& spec) {
   }
   if (spec.ngram.has_value()) Fill(*spec.ngram, *proto.mutable_ngram());
   return proto;
+}
+
+absl::StatusOr<DType> FromProto(v1::DataType type) {
+  if (type == v1::DATA_TYPE_BF16) return DType::kBf16;
+  if (type == v1::DATA_TYPE_FP32) return DType::kFp32;
+  if (type == v1::DATA_TYPE_FP16) return DType::kFp16;
+  return absl::UnimplementedError(
+      absl::StrCat("data type ", v1::DataType_Name(type),
+                   ", wanted one that this library knows"));
+}
+
+absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto) {
+  TableSpec spec;
+  switch (proto.kind_case()) {
+    case v1::TableSpec::kSparse:
+      spec.non_finite_policy = FromProto(proto.sparse().non_finite_policy());
+      break;
+    case v1::TableSpec::kDense: {
+      spec.non_finite_policy = FromProto(proto.dense().non_finite_policy());
+      ROWHOUSE_ASSIGN_OR_RETURN(spec.dense, FromProto(proto.dense()));
+      break;
+    }
+    case v1::TableSpec::KIND_NOT_SET:
+      return absl::UnimplementedError(
+          "a table of a kind that this library does not know");
+  }
+  spec.row_count = proto.row_count();
+  spec.dim = proto.dim();
+  ROWHOUSE_ASSIGN_OR_RETURN(spec.row_dtype, FromProto(proto.row_dtype()));
+  ROWHOUSE_ASSIGN_OR_RETURN(spec.gradient_dtype,
+                            FromProto(proto.gradient_dtype()));
+  spec.shard_count = proto.shard_count();
+  spec.shard_bounds = {proto.shard_bounds().begin(),
+                       proto.shard_bounds().end()};
+  spec.initializer = FromProto(proto.initializer());
+  spec.trainer_count = proto.trainer_count();
+  spec.gradient_reduction = FromProto(proto.gradient_reduction());
+  spec.max_contribution_row_count = proto.max_contribution_row_count();
+  spec.max_part_count = proto.max_part_count();
+  spec.max_pull_bytes = proto.max_pull_bytes();
+  if (proto.has_ngram()) spec.ngram = FromProto(proto.ngram());
+  return spec;
 }
 
 absl::StatusOr<ShardTable> FromProto(const v1::Table& table) {

@@ -9,6 +9,7 @@
 #include "client/internal/grpc_call.h"
 #include "client/internal/grpc_convert.h"
 #include "client/internal/grpc_head_stream.h"
+#include "client/internal/grpc_record_stream.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
 #include "rowhouse/v1/event_service.grpc.pb.h"
@@ -43,6 +44,7 @@ class GrpcShardChannel final : public ShardChannel {
     for (const std::shared_ptr<grpc::Channel>& connection : connections) {
       rows_.push_back(std::make_unique<v1::RowService::Stub>(connection));
       heads_.push_back(std::make_unique<v1::LmHeadService::Stub>(connection));
+      records_.push_back(std::make_unique<v1::EventService::Stub>(connection));
     }
   }
 
@@ -232,6 +234,11 @@ class GrpcShardChannel final : public ShardChannel {
   absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                   const CallContext& context) override;
 
+  absl::StatusOr<std::unique_ptr<RecordStream>> OpenRecording(
+      const RecordCall& call, const CallContext& context) override {
+    return OpenGrpcRecordStream(*records_[NextConnection()], call, context);
+  }
+
   absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
       const HeadHeader& header, const CallContext& context) override {
     return OpenGrpcHeadStream(*heads_[NextConnection()], header, context);
@@ -250,6 +257,7 @@ class GrpcShardChannel final : public ShardChannel {
   // By connection; calls take turns.
   std::vector<std::unique_ptr<v1::RowService::Stub>> rows_;
   std::vector<std::unique_ptr<v1::LmHeadService::Stub>> heads_;
+  std::vector<std::unique_ptr<v1::EventService::Stub>> records_;
   std::atomic<size_t> next_ = 0;
 };
 

@@ -36,6 +36,9 @@ class HeadCall {
     return tokens_.targets[token] != header_.ignore_index;
   }
   const HeadHeader& header() const { return header_; }
+  /// Merged over all slices, by token; after `ComputeLosses`.
+  std::span<const float> max_logits() const { return max_logits_; }
+  std::span<const float> exp_sums() const { return exp_sums_; }
   std::span<const float> losses() const { return losses_; }
   double loss_sum() const { return loss_sum_; }  ///< fp64, in token order.
   int64_t valid_token_count() const { return valid_token_count_; }

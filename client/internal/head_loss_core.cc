@@ -148,7 +148,7 @@ absl::Status HeadLossCore::Run(std::vector<float> upstream,
                        "a hidden gradient of another type, wanted that of the "
                        "hidden states or fp32");
   }
-  ROWHOUSE_RETURN_IF_ERROR(trainer_->CheckSize(
+  ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(
       hidden_gradient.size(), header.token_count, header.dim * SizeOf(dtype)));
   for (int64_t t = 0; t < header.token_count; ++t) {
     if (!call_.is_valid(t)) upstream[t] = 0.0F;

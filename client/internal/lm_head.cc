@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/internal/head_call.h"
 #include "client/internal/head_loss_core.h"
+#include "client/internal/row_selection.h"
 #include "client/internal/trainer_core.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
@@ -54,7 +55,7 @@ absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
                              .hidden_dtype = batch.hidden_dtype,
                              .ignore_index = ignore_index,
                              .dim = spec.dim};
-  ROWHOUSE_RETURN_IF_ERROR(trainer.CheckSize(
+  ROWHOUSE_RETURN_IF_ERROR(internal::CheckBufferSize(
       batch.hidden.size(), header.token_count, header.hidden_row_bytes()));
   ROWHOUSE_RETURN_IF_ERROR(
       CheckTargets(batch.targets, spec.row_count, ignore_index));

@@ -9,7 +9,7 @@ void PullTask::Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
                      const PullOptions& options) {
   const auto row_count = static_cast<int64_t>(row_ids.size());
   absl::Status size =
-      trainer_->CheckSize(out.size(), row_count, trainer_->table().row_bytes());
+      CheckBufferSize(out.size(), row_count, trainer_->table().row_bytes());
   if (!size.ok()) return Finish(std::move(size));
   absl::StatusOr<std::vector<RowSelection>> selections =
       SplitRows(trainer_->router().placement(), row_ids);

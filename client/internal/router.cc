@@ -29,6 +29,15 @@ int64_t PullRowCount(const ClusterCore& cluster, const TableInfo& table) {
 
 }  // namespace
 
+absl::Status CheckReadEvents(std::optional<int64_t> min_event,
+                             std::optional<int64_t> exact_event) {
+  if (!min_event.has_value() || !exact_event.has_value()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "min_event and exact_event, wanted one of them");
+}
+
 absl::StatusOr<std::unique_ptr<Router>> Router::Make(
     std::shared_ptr<ClusterCore> cluster, TableInfo table) {
   if (table.spec.dim < 1) {

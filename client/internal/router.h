@@ -47,6 +47,11 @@ struct RoutedPush {
   std::optional<int32_t> seal_part_count = std::nullopt;
 };
 
+/// Errors:
+///   kInvalidArgument  both are set.
+absl::Status CheckReadEvents(std::optional<int64_t> min_event,
+                             std::optional<int64_t> exact_event);
+
 /// Splits calls on one table over its shards and merges their answers.
 ///
 /// Thread-safe.

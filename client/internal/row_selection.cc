@@ -72,4 +72,16 @@ absl::StatusOr<std::vector<RowSelection>> SplitRows(
   return selections;
 }
 
+absl::Status CheckBufferSize(size_t found, int64_t row_count,
+                             int64_t row_bytes) {
+  const auto wanted = static_cast<size_t>(row_count * row_bytes);
+  if (found == wanted) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadShape,
+      absl::StrCat("a buffer of ", found, " bytes, wanted ", wanted, ": ",
+                   row_count, " rows of ", row_bytes, " bytes"),
+      {{"found_bytes", std::to_string(found)},
+       {"wanted_bytes", std::to_string(wanted)}});
+}
+
 }  // namespace rowhouse::client::internal

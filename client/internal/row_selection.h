@@ -41,6 +41,13 @@ struct RowSelection {
 absl::StatusOr<std::vector<RowSelection>> SplitRows(
     const wire::Placement& placement, std::span<const int64_t> row_ids);
 
+/// Checks that a buffer of `found` bytes is that of `row_count` rows.
+///
+/// Errors:
+///   kInvalidArgument  BAD_SHAPE.
+absl::Status CheckBufferSize(size_t found, int64_t row_count,
+                             int64_t row_bytes);
+
 }  // namespace rowhouse::client::internal
 
 #endif  // ROWHOUSE_CLIENT_INTERNAL_ROW_SELECTION_H_

@@ -29,7 +29,7 @@ absl::StatusOr<int64_t> HighestSession(const Router& router, int32_t rank,
                             ReadEventStates(router, context));
   int64_t highest = 0;
   for (const EventState& state : states) {
-    for (const TrainerSession& session : state.sessions) {
+    for (const SessionState& session : state.sessions) {
       if (session.rank == rank) highest = std::max(highest, session.session);
     }
   }

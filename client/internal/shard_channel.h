@@ -16,17 +16,10 @@
 #include "client/internal/cancellation.h"
 #include "client/internal/head_stream.h"
 #include "client/internal/row_selection.h"
+#include "rowhouse/event_state.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::client::internal {
-
-/// What rank 0 says an event does.
-struct EventCommit {
-  std::vector<int64_t> sessions;  ///< Of each rank's sealed contribution.
-  EventUpdate update;
-
-  friend bool operator==(const EventCommit&, const EventCommit&) = default;
-};
 
 /// A table as one server sees it.
 struct ShardTable {
@@ -48,31 +41,6 @@ struct ShardDigest {
   int64_t event = 0;
   uint64_t row_sum = 0;
   uint64_t history_sum = 0;
-};
-
-struct ContributionState {
-  int32_t rank = 0;
-  int64_t session = 0;
-  bool sealed = false;
-};
-
-struct OpenEventState {
-  int64_t event = 0;
-  int32_t trainer_count = 0;
-  bool all_sealed = false;
-  std::vector<ContributionState> contributions;  ///< By rank.
-};
-
-struct AppliedEventState {
-  int64_t event = 0;
-  EventCommit commit;
-};
-
-struct EventState {
-  int64_t event = 0;  ///< The last applied.
-  std::vector<OpenEventState> open_events;
-  std::vector<AppliedEventState> applied_events;  ///< Committed: recorded.
-  std::vector<TrainerSession> sessions;
 };
 
 /// So many parts of a rank's contribution to a dense table's event, counted
@@ -134,6 +102,17 @@ struct PushCall {
   int64_t message_row_count = 0;  ///< Rows of a message.
   std::optional<int32_t> seal_part_count = std::nullopt;
 };
+
+/// Asks for the events that are applied from now on (`record_stream.h`).
+struct RecordCall {
+  std::string_view table;
+  int64_t buffer_bytes = 0;  ///< That the shard may hold; 0: its default.
+  std::optional<int64_t> last_event = std::nullopt;  ///< The stream's end.
+  bool digest = false;        ///< At the start, and after `last_event`.
+  bool targets_only = false;  ///< Of head parts.
+};
+
+class RecordStream;
 
 struct PushAnswer {
   int64_t event = 0;
@@ -208,6 +187,11 @@ class ShardChannel {
                                           const CallContext& context) = 0;
   virtual absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                           const CallContext& context) = 0;
+
+  // Recordings. The stream must not outlive the channel, nor what `context`
+  // names; its deadline is that of the whole stream.
+  virtual absl::StatusOr<std::unique_ptr<RecordStream>> OpenRecording(
+      const RecordCall& call, const CallContext& context) = 0;
 
   // The language-model head. The stream must not outlive the channel; the
   // header's views last as long as the call.

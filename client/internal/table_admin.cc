@@ -33,22 +33,6 @@ absl::Status ReadShardDigests(ClusterCore& cluster, const TableInfo& table,
       });
 }
 
-absl::StatusOr<TableDigest> MergeDigests(
-    const std::vector<ShardDigest>& digests) {
-  TableDigest result{digests[0].history_sum, digests[0].event};
-  for (const ShardDigest& digest : digests) {
-    if (digest.history_sum != digests[0].history_sum) {
-      return wire::Error(absl::StatusCode::kInternal,
-                         wire::reasons::kHistoryDiffers,
-                         absl::StrCat("shards of different histories at event ",
-                                      result.event, ", wanted one history"),
-                         {{"event", std::to_string(result.event)}});
-    }
-    result.digest += digest.row_sum;
-  }
-  return result;
-}
-
 int64_t Newest(const std::vector<ShardDigest>& digests) {
   int64_t newest = 0;
   for (const ShardDigest& digest : digests) {
@@ -94,6 +78,22 @@ absl::Status CheckRows(const TableInfo& table, int64_t first_row_id,
 }
 
 }  // namespace
+
+absl::StatusOr<TableDigest> MergeDigests(
+    const std::vector<ShardDigest>& digests) {
+  TableDigest result{digests[0].history_sum, digests[0].event};
+  for (const ShardDigest& digest : digests) {
+    if (digest.history_sum != digests[0].history_sum) {
+      return wire::Error(absl::StatusCode::kInternal,
+                         wire::reasons::kHistoryDiffers,
+                         absl::StrCat("shards of different histories at event ",
+                                      result.event, ", wanted one history"),
+                         {{"event", std::to_string(result.event)}});
+    }
+    result.digest += digest.row_sum;
+  }
+  return result;
+}
 
 absl::StatusOr<TableInfo> MergeTable(const ClusterCore& cluster,
                                      const std::vector<ShardTable>& shards) {

@@ -27,6 +27,13 @@ absl::StatusOr<TableInfo> ReadTable(ClusterCore& cluster,
 absl::StatusOr<TableInfo> MergeTable(const ClusterCore& cluster,
                                      const std::vector<ShardTable>& shards);
 
+/// The table's digest: of all its shards, of one event.
+///
+/// Errors:
+///   kInternal  HISTORY_DIFFERS.
+absl::StatusOr<TableDigest> MergeDigests(
+    const std::vector<ShardDigest>& digests);
+
 /// `Cluster::Digest`, `Cluster::ImportRows`.
 absl::StatusOr<TableDigest> ReadDigest(ClusterCore& cluster,
                                        const TableInfo& table,

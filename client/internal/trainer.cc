@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/internal/pull_task.h"
+#include "client/internal/row_selection.h"
 #include "client/internal/trainer_core.h"
 #include "proto/wire/error.h"
 #include "proto/wire/status_macros.h"
@@ -46,7 +47,8 @@ absl::StatusOr<RowSet> Trainer::Pull(std::span<const int64_t> row_ids,
 
 absl::Status Trainer::Repull(const RowSet& rows, std::span<std::byte> out,
                              const CallOptions& options) {
-  if (rows.rows() == nullptr) return core_->CheckSize(out.size(), 0, 1);
+  if (rows.rows() == nullptr)
+    return internal::CheckBufferSize(out.size(), 0, 1);
   return core_->Repull(*rows.rows(), out, options);
 }
 

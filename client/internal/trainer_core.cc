@@ -89,18 +89,6 @@ int64_t TrainerCore::next_commit() const {
   return committer_ == nullptr ? next_event() : committer_->next_event();
 }
 
-absl::Status TrainerCore::CheckSize(size_t found, int64_t row_count,
-                                    int64_t row_bytes) const {
-  const auto wanted = static_cast<size_t>(row_count * row_bytes);
-  if (found == wanted) return absl::OkStatus();
-  return wire::Error(
-      absl::StatusCode::kInvalidArgument, wire::reasons::kBadShape,
-      absl::StrCat("a buffer of ", found, " bytes, wanted ", wanted, ": ",
-                   row_count, " rows of ", row_bytes, " bytes"),
-      {{"found_bytes", std::to_string(found)},
-       {"wanted_bytes", std::to_string(wanted)}});
-}
-
 absl::Status TrainerCore::CheckRows(const PulledRows& rows) const {
   const auto found = static_cast<int32_t>(rows.selections.size());
   if (found == router_->shard_count()) return absl::OkStatus();
@@ -111,10 +99,8 @@ absl::Status TrainerCore::CheckRows(const PulledRows& rows) const {
 absl::StatusOr<std::shared_ptr<const PulledRows>> TrainerCore::Pull(
     std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
     const PullOptions& options, const CallContext& context) {
-  if (options.min_event.has_value() && options.exact_event.has_value()) {
-    return absl::InvalidArgumentError(
-        "min_event and exact_event, wanted one of them");
-  }
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckReadEvents(options.min_event, options.exact_event));
   return router_->Pull(std::move(selections), row_count, out,
                        {.trainer = session_.trainer,
                         .min_event = options.min_event,
@@ -128,7 +114,7 @@ absl::Status TrainerCore::Repull(const PulledRows& rows,
                                  const CallOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
   ROWHOUSE_RETURN_IF_ERROR(
-      CheckSize(out.size(), rows.row_count, table().row_bytes()));
+      CheckBufferSize(out.size(), rows.row_count, table().row_bytes()));
   return router_->Repull(rows, out.data(), session_.trainer, gate_,
                          Context(options.timeout));
 }
@@ -137,8 +123,8 @@ absl::StatusOr<PushResult> TrainerCore::Push(
     int64_t event, const PulledRows& rows, std::span<const std::byte> gradients,
     const PushOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
-  ROWHOUSE_RETURN_IF_ERROR(CheckSize(gradients.size(), rows.row_count,
-                                     table().gradient_row_bytes()));
+  ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(gradients.size(), rows.row_count,
+                                           table().gradient_row_bytes()));
   ROWHOUSE_ASSIGN_OR_RETURN(const PartNumber number,
                             contributions_.BeginPart(event, options.part));
   const int32_t part = number.part;

@@ -50,8 +50,6 @@ class TrainerCore {
   int64_t next_event() const { return contributions_.next_event(); }
   int64_t next_commit() const;
 
-  absl::Status CheckSize(size_t found, int64_t row_count,
-                         int64_t row_bytes) const;
   absl::StatusOr<std::shared_ptr<const PulledRows>> Pull(
       std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
       const PullOptions& options, const CallContext& context);

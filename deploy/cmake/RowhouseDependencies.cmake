@@ -9,9 +9,11 @@ find_package(Protobuf 3.21 REQUIRED)
 find_package(gRPC REQUIRED)
 find_package(OpenSSL REQUIRED)  # That of gRPC.
 find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)  # Checksums of push logs; gRPC needs it too.
 if(ROWHOUSE_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  find_package(nlohmann_json REQUIRED)
 endif()
 if(ROWHOUSE_BUILD_BENCHMARKS)
   find_package(benchmark REQUIRED)

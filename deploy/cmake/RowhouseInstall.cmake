@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(rowhouse_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rowhouse)
 
-install(TARGETS rowhouse-server RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS rowhouse-server rowhouse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY client/include/rowhouse
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY proto/rowhouse

@@ -1,5 +1,6 @@
 #include "kernels/cpu/cpu_backend.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/embed.h"
 #include "kernels/cpu/embedding_gradient.h"
+#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/row_adam.h"
@@ -24,7 +26,7 @@ class CpuBackend final : public Backend {
 
   std::string Description() const override {
     return absl::StrCat("cpu, ", NameOf(executor_->isa()), " code, ",
-                        executor_->concurrency(), " threads");
+                        DescribeGemm(executor_->isa()));
   }
 
   absl::StatusOr<Buffer> Allocate(int64_t size_bytes) override {

@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <string>
 
 #include "kernels/cpu/gemm_amx.h"
 
@@ -35,6 +36,11 @@ void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
               static_cast<int>(shape.k), 1.0F, a.data, StrideOf(a.stride),
               b.data, StrideOf(b.stride), into == Into::kAdd ? 1.0F : 0.0F, out,
               StrideOf(stride));
+}
+
+std::string DescribeGemm(CpuIsa isa) {
+  if (isa == CpuIsa::kAmx) return "products by tiles";
+  return std::string(openblas_get_config()) + ", " + openblas_get_corename();
 }
 
 }  // namespace rowhouse::kernels::cpu

@@ -2,6 +2,7 @@
 #define ROWHOUSE_KERNELS_CPU_GEMM_H_
 
 #include <cstdint>
+#include <string>
 
 #include "kernels/cpu_isa.h"
 #include "kernels/dtype.h"
@@ -41,6 +42,10 @@ enum class Into : uint8_t { kWrite, kAdd };
 /// same shape on the same machine, and may differ between places in a matrix.
 void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
               const ProductShape& shape, Into into, float* out, int64_t stride);
+
+/// What the order of the sums of `Multiply` depends on besides the shape:
+/// tiles, or version, build and kernels of the OpenBLAS in use.
+std::string DescribeGemm(CpuIsa isa);
 
 }  // namespace rowhouse::kernels::cpu
 

@@ -107,6 +107,9 @@ inline constexpr std::string_view kFenced = "FENCED";
 inline constexpr std::string_view kSuperseded = "SUPERSEDED";
 /// Another call of the same name is under way. Repeat this one.
 inline constexpr std::string_view kBusy = "BUSY";
+/// Rows were imported, or the table was reset, under a recording. Begin a new
+/// recording.
+inline constexpr std::string_view kTableRewritten = "TABLE_REWRITTEN";
 
 // RESOURCE_EXHAUSTED. With a retry delay: wait it out, then repeat.
 
@@ -128,6 +131,10 @@ inline constexpr std::string_view kPartsFull = "PARTS_FULL";
 inline constexpr std::string_view kTrainerCountsFull = "TRAINER_COUNTS_FULL";
 /// As many imports of the table are under way as may be. With a retry delay.
 inline constexpr std::string_view kImportsOpen = "IMPORTS_OPEN";
+/// As many recordings of the shard are under way as may be. With a retry delay.
+inline constexpr std::string_view kRecordingsOpen = "RECORDINGS_OPEN";
+/// An event did not fit into a recording's buffer. Ask for a larger one.
+inline constexpr std::string_view kRecorderBehind = "RECORDER_BEHIND";
 /// The table needs more bytes than are left.
 inline constexpr std::string_view kMemory = "MEMORY";
 

@@ -106,6 +106,17 @@ void FillAppliedEvent(const AppliedEventState& state,
   proto.set_moved_bytes(state.report.bytes_moved);
 }
 
+void FillLoad(const ShardLoad& load, v1::ShardLoad& proto) {
+  proto.set_lane_call_count(load.lane_call_count);
+  proto.set_max_lane_call_count(load.max_lane_call_count);
+  proto.set_parked_call_count(load.parked_call_count);
+  proto.set_max_parked_call_count(load.max_parked_call_count);
+  proto.set_open_pull_count(load.open_pull_count);
+  proto.set_landing_part_count(load.landing_part_count);
+  proto.set_open_head_call_count(load.open_head_call_count);
+  proto.set_staged_bytes(load.staged_bytes);
+}
+
 }  // namespace
 
 absl::Status CheckTableName(std::string_view name) {
@@ -229,6 +240,7 @@ void Fill(const EventState& state, v1::GetEventStateResponse& response) {
     *out.mutable_idle_time() = ToProto(session.idle);
     out.set_lease_expired(session.lease_expired);
   }
+  FillLoad(state.load, *response.mutable_load());
 }
 
 void Fill(const kernels::GradientStatistics& statistics,

@@ -10,6 +10,7 @@
 #include "proto/wire/status_macros.h"
 #include "server/service/convert.h"
 #include "server/service/field_error.h"
+#include "server/service/record_call.h"
 #include "server/service/unary_call.h"
 #include "server/shard/shard.h"
 #include "spdlog/spdlog.h"
@@ -210,6 +211,14 @@ grpc::ServerUnaryReactor* EventService::CommitEvent(
                   }));
     return absl::OkStatus();
   });
+}
+
+grpc::ServerWriteReactor<v1::RecordEventsResponse>* EventService::RecordEvents(
+    grpc::CallbackServerContext* context,
+    const v1::RecordEventsRequest* request) {
+  auto* const call = new RecordCall(calls_, *context);
+  call->Start(tables_, *request);
+  return call;
 }
 
 }  // namespace rowhouse::server

@@ -44,6 +44,9 @@ class EventService final : public v1::EventService::CallbackService {
       grpc::CallbackServerContext* context,
       const v1::CommitEventRequest* request,
       v1::CommitEventResponse* response) override;
+  grpc::ServerWriteReactor<v1::RecordEventsResponse>* RecordEvents(
+      grpc::CallbackServerContext* context,
+      const v1::RecordEventsRequest* request) override;
 
  private:
   TableRegistry& tables_;

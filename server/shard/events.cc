@@ -83,6 +83,7 @@ void Events::Stage(const PartName& name, int64_t session, StagedPart part) {
   contribution.session = session;
   contribution.row_count += part.row_count();
   contribution.token_count += part.token_count();
+  contribution.staged_bytes += part.size_bytes();
   contribution.parts[name.part] = std::move(part);
 }
 
@@ -161,17 +162,29 @@ int64_t Events::EntryCount(int64_t event) const {
   return count;
 }
 
-void Events::Archive(const EventCommit& commit,
-                     const kernels::EventReport& report) {
+int64_t Events::StagedBytes() const {
+  int64_t size_bytes = 0;
+  for (const auto& [event, contributions] : open_) {
+    for (const auto& [rank, contribution] : contributions) {
+      size_bytes += contribution.staged_bytes;
+    }
+  }
+  return size_bytes;
+}
+
+Contributions Events::Archive(const EventCommit& commit,
+                              const kernels::EventReport& report) {
   ++applied_;
   Applied applied;
   applied.state = {applied_, commit, report};
-  for (const auto& [rank, contribution] : open_[applied_]) {
+  Contributions contributions = std::move(open_[applied_]);
+  for (const auto& [rank, contribution] : contributions) {
     applied.contributions.push_back(StateOf(rank, contribution));
   }
   open_.erase(applied_);
   kept_.push_back(std::move(applied));
   if (static_cast<int64_t>(kept_.size()) > kKept) kept_.pop_front();
+  return contributions;
 }
 
 void Events::Reset(int32_t first_trainer_count) {

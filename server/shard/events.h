@@ -23,8 +23,12 @@ struct Contribution {
   bool sealed = false;
   int64_t row_count = 0;
   int64_t token_count = 0;              ///< Of head parts.
+  int64_t staged_bytes = 0;             ///< Backend memory of the parts.
   std::map<int32_t, StagedPart> parts;  ///< By number.
 };
+
+/// Contributions to one event, by rank.
+using Contributions = std::map<int32_t, Contribution>;
 
 /// The contributions of the two open events, and what the last two applied
 /// events were. The `Check` functions change nothing; what they have let pass
@@ -116,8 +120,12 @@ class Events {
   /// Rows and head tokens of an open event.
   int64_t EntryCount(int64_t event) const;
 
-  /// Moves the next event to the applied ones and frees its parts.
-  void Archive(const EventCommit& commit, const kernels::EventReport& report);
+  /// Backend memory of all staged parts.
+  int64_t StagedBytes() const;
+
+  /// Moves the next event to the applied ones and hands over its contributions.
+  Contributions Archive(const EventCommit& commit,
+                        const kernels::EventReport& report);
 
   /// Back to event 0 and the first trainer count.
   void Reset(int32_t first_trainer_count);
@@ -129,8 +137,6 @@ class Events {
       : trainer_counts_(first_trainer_count), max_part_count_(max_part_count) {}
 
  private:
-  using Contributions = std::map<int32_t, Contribution>;  // By rank.
-
   struct Applied {
     AppliedEventState state;
     std::vector<ContributionState> contributions;  // By rank, all sealed.

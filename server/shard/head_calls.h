@@ -42,6 +42,7 @@ class HeadCalls {
   static constexpr int kMostPerSession = 2;
 
   bool empty() const { return places_.empty(); }
+  int32_t count() const { return static_cast<int32_t>(places_.size()); }
 
   /// Makes room for a call that stages nothing: where there is none, the oldest
   /// such call of the same session whose event is applied is revoked

@@ -28,6 +28,7 @@ class HeadOperands {
                                                kernels::DType hidden_dtype);
 
   int64_t token_count() const { return token_count_; }
+  int64_t size_bytes() const { return memory_.size_bytes(); }
 
   std::byte* hidden() const { return At(hidden_offset_); }
   int64_t* targets() const { return reinterpret_cast<int64_t*>(At(0)); }

@@ -63,6 +63,11 @@ class Landings {
   /// Ends a landing; one that was revoked has ended already.
   void End(const LandingTicket& ticket);
 
+  /// Landings, repeats too.
+  int32_t count() const {
+    return static_cast<int32_t>(landings_.size() + repeats_.size());
+  }
+
   /// Rows of a rank's landing parts of an event, but for part `except`.
   int64_t RowCount(int64_t event, int32_t trainer_rank, int32_t except) const;
 

@@ -51,6 +51,11 @@ void Lane::PostInternal(absl::AnyInvocable<void()> task) {
   posted_.SignalOne();
 }
 
+int32_t Lane::WaitingCount() const {
+  MutexLock lock(mutex_);
+  return counted_;
+}
+
 void Lane::Stop() {
   {
     MutexLock lock(mutex_);

@@ -42,6 +42,11 @@ class Lane {
   void PostInternal(absl::AnyInvocable<void()> task)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  int32_t capacity() const { return capacity_; }
+
+  /// Posted tasks that have not started.
+  int32_t WaitingCount() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// Runs what has been posted, then ends the thread. Later posts are refused
   /// UNAVAILABLE. Not called on the lane's thread.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -56,7 +61,7 @@ class Lane {
   absl::Status Admit(Task& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int32_t capacity_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar posted_;
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   int32_t counted_ ABSL_GUARDED_BY(mutex_) = 0;

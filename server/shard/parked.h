@@ -43,6 +43,8 @@ class Parked {
   ///   kResourceExhausted  PARKED_READS_FULL, with a retry delay.
   absl::Status CheckRoom() const;
 
+  int32_t count() const { return static_cast<int32_t>(calls_.size()); }
+
   /// REQUIRES: there is room.
   void Park(ParkedCall parked) { calls_.push_back(std::move(parked)); }
 

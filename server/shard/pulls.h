@@ -29,6 +29,8 @@ class Pulls {
   Pulls(kernels::Backend& backend, int32_t max_anonymous_count)
       : backend_(&backend), max_anonymous_count_(max_anonymous_count) {}
 
+  int32_t count() const { return static_cast<int32_t>(pulls_.size()); }
+
   /// Takes a place and returns its number.
   ///
   /// Errors:

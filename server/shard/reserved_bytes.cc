@@ -30,14 +30,31 @@ struct Bytes {
   }
 };
 
+constexpr Bytes kTokenBytes{32};  // A target, six statistics.
+constexpr Bytes kSlot{8};
+
+Bytes ContributionRows(const ShardSpec& spec) {
+  return Bytes{spec.trainer_count} * Bytes{spec.max_contribution_row_count};
+}
+
+Bytes GradientBytes(const ShardSpec& spec) {
+  return Bytes{spec.dim} * Bytes{kernels::SizeOf(spec.gradient_dtype)};
+}
+
+// Hidden states of all head tokens of a trainer, in the widest type.
+Bytes HiddenBytes(const ShardSpec& spec) {
+  if (!spec.dense.has_value()) return {0};
+  return Bytes{spec.dense->max_head_token_count} * Bytes{spec.dim} *
+         Bytes{sizeof(float)};
+}
+
 // Of every trainer the tokens of two events, with one event's hidden gradients
 // and statistics on their way, and the calls that stage nothing; and logit
 // gradients that are kept.
 Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
-  constexpr Bytes kTokenBytes{32};  // A target, six statistics.
   if (!spec.dense.has_value()) return {0};
   const Bytes tokens{spec.dense->max_head_token_count};
-  const Bytes hidden = tokens * Bytes{spec.dim} * Bytes{sizeof(float)};
+  const Bytes hidden = HiddenBytes(spec);
   const Bytes one = tokens * kTokenBytes + hidden;
   const Bytes trainers{spec.trainer_count};
   constexpr Bytes kOthers{HeadCalls::kMostPerSession};
@@ -51,29 +68,34 @@ Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
 
 int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
   constexpr int64_t kRowState = 8;  // Second moment, last event.
-  constexpr Bytes kSlot{8};
   constexpr Bytes kHandleRows{2 * kSlot.count};
-  const Bytes dim{spec.dim};
   const Bytes rows{spec.placement.end_row(spec.shard_index) -
                    spec.placement.first_row(spec.shard_index)};
   const Bytes row_bytes{spec.dense.has_value()
                             ? DenseStore::RowBytes(spec)
                             : spec.dim * kernels::SizeOf(spec.row_dtype) +
                                   kRowState};
-  const Bytes gradient_bytes =
-      dim * Bytes{kernels::SizeOf(spec.gradient_dtype)};
   const Bytes trainers{spec.trainer_count};
-  const Bytes contribution_rows =
-      trainers * Bytes{spec.max_contribution_row_count};
+  const Bytes contribution_rows = ContributionRows(spec);
   const Bytes pulls_and_imports = trainers * Bytes{Pulls::kMostPerSession} +
                                   Bytes{limits.max_anonymous_pull_count} +
                                   Bytes{kMostImports};
   const Bytes total =
       rows * row_bytes + HeadBytes(spec, limits) +
-      contribution_rows * (gradient_bytes + kSlot) * Bytes{Events::kOpen} +
+      contribution_rows * (GradientBytes(spec) + kSlot) * Bytes{Events::kOpen} +
       contribution_rows * kHandleRows +
       pulls_and_imports * Bytes{spec.max_pull_bytes};
   return total.count;
+}
+
+int64_t Shard::RecordingBytes(const ShardSpec& spec) {
+  constexpr Bytes kEvents{2};
+  const Bytes rows = ContributionRows(spec) * (GradientBytes(spec) + kSlot);
+  const Bytes tokens{spec.dense.has_value() ? spec.dense->max_head_token_count
+                                            : 0};
+  const Bytes head =
+      Bytes{spec.trainer_count} * (tokens * kTokenBytes + HiddenBytes(spec));
+  return (kEvents * (rows + head)).count;
 }
 
 }  // namespace rowhouse::server

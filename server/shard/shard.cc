@@ -58,6 +58,8 @@ class LaneShard final : public Shard {
   void GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
                           Done<kernels::GradientStatistics> done) override;
   void GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) override;
+  void OpenRecording(RecordingRequest request, std::shared_ptr<Call> call,
+                     Done<std::shared_ptr<Recording>> done) override;
   void BeginPart(PartHeader header, std::shared_ptr<Call> call,
                  Done<std::unique_ptr<PartLanding>> done) override;
   void FinishPart(std::unique_ptr<PartLanding> landing,
@@ -255,7 +257,16 @@ void LaneShard::Digest(std::optional<int64_t> exact_event,
 void LaneShard::GetEventState(EventWait wait, std::shared_ptr<Call> call,
                               Done<EventState> done) {
   Hand<EventState>(call, std::move(done), [=, this](Done<EventState> answer) {
-    core_->GetEventState(wait, call, std::move(answer));
+    core_->GetEventState(
+        wait, call,
+        [this,
+         answer = std::move(answer)](absl::StatusOr<EventState> state) mutable {
+          if (state.ok()) {
+            state->load.lane_call_count = lane_->WaitingCount();
+            state->load.max_lane_call_count = lane_->capacity();
+          }
+          answer(std::move(state));
+        });
   });
 }
 
@@ -269,6 +280,16 @@ void LaneShard::GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
 void LaneShard::GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) {
   Answer<ShardInfo>(std::move(call), std::move(done),
                     [this] { return core_->GetInfo(); });
+}
+
+void LaneShard::OpenRecording(RecordingRequest request,
+                              std::shared_ptr<Call> call,
+                              Done<std::shared_ptr<Recording>> done) {
+  Answer<std::shared_ptr<Recording>>(
+      call, std::move(done),
+      [this, call, request = std::move(request)]() mutable {
+        return core_->OpenRecording(std::move(request), std::move(call));
+      });
 }
 
 void LaneShard::BeginPart(PartHeader header, std::shared_ptr<Call> call,

@@ -115,6 +115,17 @@ class Pull {
                     absl::AnyInvocable<void(absl::Status)> done) = 0;
 };
 
+/// Asks for the events that are applied from now on.
+struct RecordingRequest {
+  int64_t buffer_bytes = 0;  ///< Of parts that may be held for it.
+  std::optional<int64_t> last_event = std::nullopt;  ///< It ends after it.
+  bool digest = false;  ///< At the start, and after `last_event`.
+  /// What holds the buffer's bytes reserved; let go when the recording ends.
+  std::shared_ptr<void> reservation = nullptr;
+};
+
+class Recording;
+
 struct PartHeader {
   TrainerSession trainer;
   int64_t event = 0;
@@ -186,11 +197,26 @@ struct SessionState {
   bool lease_expired = false;
 };
 
+/// What waits and what is under way.
+struct ShardLoad {
+  int32_t lane_call_count = 0;  ///< Calls waiting for their turn.
+  int32_t max_lane_call_count = 0;
+  int32_t parked_call_count = 0;  ///< Calls waiting for an event.
+  int32_t max_parked_call_count = 0;
+  int32_t open_pull_count = 0;     ///< Waiting ones too.
+  int32_t landing_part_count = 0;  ///< Repeats too.
+  int32_t open_head_call_count = 0;
+  int64_t staged_bytes = 0;  ///< Of the parts of open events.
+
+  friend bool operator==(const ShardLoad&, const ShardLoad&) = default;
+};
+
 struct EventState {
   int64_t event = 0;                              ///< The last applied.
   std::vector<OpenEventState> open_events;        ///< Ascending, at most two.
   std::vector<AppliedEventState> applied_events;  ///< Ascending, at most two.
   std::vector<SessionState> sessions;             ///< By rank.
+  ShardLoad load;
 };
 
 struct TrainerCountChange {
@@ -242,6 +268,10 @@ class Shard {
   static int64_t ReservedBytes(const ShardSpec& spec,
                                const ShardLimits& limits);
 
+  /// Bytes of the parts of two events, the most there can be: the buffer of a
+  /// recording that never falls an event behind.
+  static int64_t RecordingBytes(const ShardSpec& spec);
+
   /// Makes the shard at event 0 with its initial rows. `backend` and `timers`
   /// must outlive it.
   ///
@@ -272,6 +302,15 @@ class Shard {
   virtual void GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
                                   Done<kernels::GradientStatistics> done) = 0;
   virtual void GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) = 0;
+  /// Records the events applied from now on, until the caller has gone, an
+  /// import, a reset, or the shard's end.
+  ///
+  /// Errors:
+  ///   kFailedPrecondition  EVENT_PAST: `last_event` is applied.
+  ///   kResourceExhausted   RECORDINGS_OPEN, with a retry delay.
+  virtual void OpenRecording(RecordingRequest request,
+                             std::shared_ptr<Call> call,
+                             Done<std::shared_ptr<Recording>> done) = 0;
 
   // Contributions.
   virtual void BeginPart(PartHeader header, std::shared_ptr<Call> call,

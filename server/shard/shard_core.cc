@@ -96,6 +96,7 @@ void ShardCore::Close(const absl::Status& reason) {
   EndWaits();
   landings_.RevokeAll(closed_);
   head_calls_.RevokeAll(closed_);
+  recordings_.EndAll(closed_);
 }
 
 void ShardCore::Break(const absl::Status& fault) {
@@ -104,6 +105,7 @@ void ShardCore::Break(const absl::Status& fault) {
   waits_may_end_ = true;
   landings_.RevokeAll(fault_);
   head_calls_.RevokeAll(fault_);
+  recordings_.EndAll(fault_);
 }
 
 void ShardCore::WaitFor(ParkedCall parked) {
@@ -151,6 +153,7 @@ void ShardCore::EndWaits() {
   std::vector<Parked::Ended> ended = parked_.TakeEnded(
       [&](const ParkedCall& parked) { return Judge(parked, now); });
   for (auto& [parked, status] : ended) parked.resume(std::move(status));
+  recordings_.EndCancelled();
   ArmTimer();
 }
 

@@ -23,6 +23,7 @@
 #include "server/shard/ledger.h"
 #include "server/shard/parked.h"
 #include "server/shard/pulls.h"
+#include "server/shard/recordings.h"
 #include "server/shard/row_range.h"
 #include "server/shard/sessions.h"
 #include "server/shard/shard.h"
@@ -82,6 +83,10 @@ class ShardCore {
   absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(int64_t event);
   ShardInfo GetInfo() const;
 
+  // Recordings (shard_core_recordings.cc).
+  absl::StatusOr<std::shared_ptr<Recording>> OpenRecording(
+      RecordingRequest request, std::shared_ptr<Call> call);
+
   // Contributions (shard_core_parts.cc).
   absl::StatusOr<std::unique_ptr<Landing>> BeginPart(PartHeader header);
   void EndLanding(const LandingTicket& ticket) { landings_.End(ticket); }
@@ -139,6 +144,7 @@ class ShardCore {
                               std::optional<int64_t> exact_event) const;
   OpenedPull StartPull(int64_t pull, bool return_handle);
   std::vector<OpenEventState> DescribeOpen() const;
+  ShardLoad DescribeLoad() const;  // Without the lane's part.
 
   absl::StatusOr<LandingPlan> PlanLanding(PartHeader header);
   absl::Status CheckRoom(const PartHeader& header) const;
@@ -160,6 +166,10 @@ class ShardCore {
   absl::Status RunEvent(const EventCommit& commit,
                         kernels::EventReport& report);
   void Break(const absl::Status& fault);
+  absl::Status CheckRecording(const RecordingRequest& request) const;
+  absl::StatusOr<ShardDigest> DigestNow();
+  void Record(const EventCommit& commit, Contributions contributions);
+  absl::Status RewrittenError(std::string_view what) const;
   absl::Status LandImport(int64_t first_row_id, int64_t row_count,
                           std::string_view rows, kernels::Buffer& landed);
 
@@ -181,6 +191,7 @@ class ShardCore {
   Handles handles_;
   Pulls pulls_;
   Parked parked_;
+  Recordings recordings_;
 
   std::optional<EventCommit> committed_;  // Recorded, not yet applied.
   bool waits_may_end_ = false;            // Something they wait for changed.

@@ -56,6 +56,7 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
       first_row_id - range_.first_row_id(), row_count, landed.data());
   if (!written.ok()) Break(written);
   ROWHOUSE_RETURN_IF_ERROR(Usable());
+  recordings_.EndAll(RewrittenError("rows were imported into "));
   return row_count;
 }
 
@@ -106,6 +107,7 @@ absl::StatusOr<ShardInfo> ShardCore::Reset() {
   head_calls_.FenceAll();
   handles_.Clear();
   sessions_.CloseAll();
+  recordings_.EndAll(RewrittenError("there was a reset of "));
   waits_may_end_ = true;
   return GetInfo();
 }

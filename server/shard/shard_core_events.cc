@@ -69,11 +69,12 @@ void ShardCore::ApplyCommitted() {
   kernels::EventReport report;
   const absl::Status applied = RunEvent(commit, report);
   if (!applied.ok()) return Break(applied);
-  events_.Archive(commit, report);
+  Contributions contributions = events_.Archive(commit, report);
   handles_.Clear();
   head_calls_.Apply(events_.applied());
   ledger_.DropBefore(events_.applied() - Events::kKept + 1);
   waits_may_end_ = true;
+  if (!recordings_.empty()) Record(commit, std::move(contributions));
 }
 
 absl::Status ShardCore::RunEvent(const EventCommit& commit,

@@ -156,11 +156,14 @@ void ShardCore::Digest(std::optional<int64_t> exact_event,
                  done = std::move(done)](absl::Status waited) mutable {
     if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);
     if (!waited.ok()) return done(std::move(waited));
-    const absl::StatusOr<uint64_t> row_sum = store_->Digest(history_);
-    if (!row_sum.ok()) return done(row_sum.status());
-    done(ShardDigest{events_.applied(), *row_sum, history_.Digest()});
+    done(DigestNow());
   };
   WaitFor(std::move(wait));
+}
+
+absl::StatusOr<ShardDigest> ShardCore::DigestNow() {
+  ROWHOUSE_ASSIGN_OR_RETURN(const uint64_t row_sum, store_->Digest(history_));
+  return ShardDigest{events_.applied(), row_sum, history_.Digest()};
 }
 
 void ShardCore::GetEventState(const EventWait& wait, std::shared_ptr<Call> call,
@@ -182,11 +185,20 @@ void ShardCore::GetEventState(const EventWait& wait, std::shared_ptr<Call> call,
   parked.call = std::move(call);
   parked.resume = [this, done = std::move(done)](absl::Status waited) mutable {
     if (!waited.ok()) return done(std::move(waited));
-    done(EventState{events_.applied(), DescribeOpen(),
-                    events_.DescribeApplied(),
-                    sessions_.Describe(timers_.Now(), limits_.lease)});
+    done(EventState{
+        events_.applied(), DescribeOpen(), events_.DescribeApplied(),
+        sessions_.Describe(timers_.Now(), limits_.lease), DescribeLoad()});
   };
   WaitFor(std::move(parked));
+}
+
+ShardLoad ShardCore::DescribeLoad() const {
+  return {.parked_call_count = parked_.count(),
+          .max_parked_call_count = limits_.max_parked_read_count,
+          .open_pull_count = pulls_.count(),
+          .landing_part_count = landings_.count(),
+          .open_head_call_count = head_calls_.count(),
+          .staged_bytes = events_.StagedBytes()};
 }
 
 std::vector<OpenEventState> ShardCore::DescribeOpen() const {

@@ -40,6 +40,10 @@ class StagedPart {
 
   /// Null for rows.
   const HeadOperands* head() const { return head_.get(); }
+  /// Backend memory that it holds.
+  int64_t size_bytes() const {
+    return memory_.size_bytes() + (head_ == nullptr ? 0 : head_->size_bytes());
+  }
   int64_t token_count() const {
     return head_ == nullptr ? 0 : head_->token_count();
   }

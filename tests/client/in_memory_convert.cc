@@ -8,8 +8,8 @@
 namespace rowhouse::testing {
 
 using client::AdamWScalars;
+using client::EventCommit;
 using client::RowAdamScalars;
-using client::internal::EventCommit;
 using client::internal::EventWait;
 using client::internal::TrainerSession;
 
@@ -27,6 +27,12 @@ kernels::DType ToKernel(client::DType dtype) {
       return kernels::DType::kFp16;
   }
   return kernels::DType::kBf16;
+}
+
+client::DType FromKernel(kernels::DType dtype) {
+  if (dtype == kernels::DType::kFp32) return client::DType::kFp32;
+  if (dtype == kernels::DType::kFp16) return client::DType::kFp16;
+  return client::DType::kBf16;
 }
 
 server::EventCommit ToServer(const EventCommit& commit) {
@@ -62,8 +68,6 @@ server::EventWait ToServer(const EventWait& wait) {
   return result;
 }
 
-namespace {
-
 EventCommit FromServer(const server::EventCommit& commit) {
   EventCommit result{commit.sessions, {}};
   if (commit.skip) return result;
@@ -86,28 +90,35 @@ EventCommit FromServer(const server::EventCommit& commit) {
   return result;
 }
 
-}  // namespace
-
-client::internal::EventState FromServer(const server::EventState& state) {
-  client::internal::EventState result;
+client::EventState FromServer(const server::EventState& state) {
+  client::EventState result;
   result.event = state.event;
   for (const server::OpenEventState& open : state.open_events) {
     result.open_events.push_back(
         {open.event, open.trainer_count, open.all_sealed, {}});
     for (const server::ContributionState& contribution : open.contributions) {
       result.open_events.back().contributions.push_back(
-          {contribution.trainer_rank, contribution.session,
-           contribution.sealed});
+          {contribution.trainer_rank, contribution.session, contribution.sealed,
+           contribution.part_count, contribution.row_count,
+           contribution.token_count, contribution.folded_part_count});
     }
   }
   for (const server::AppliedEventState& applied : state.applied_events) {
     result.applied_events.push_back(
-        {applied.event, FromServer(applied.commit)});
+        {applied.event, FromServer(applied.commit), applied.report.entry_count,
+         applied.report.row_visits, applied.report.untouched_row_count,
+         applied.report.bytes_moved});
   }
   for (const server::SessionState& session : state.sessions) {
-    result.sessions.push_back(
-        {session.trainer.trainer_rank, session.trainer.session});
+    result.sessions.push_back({session.trainer.trainer_rank,
+                               session.trainer.session, session.idle,
+                               session.lease_expired});
   }
+  const server::ShardLoad& load = state.load;
+  result.load = {load.lane_call_count,      load.max_lane_call_count,
+                 load.parked_call_count,    load.max_parked_call_count,
+                 load.open_pull_count,      load.landing_part_count,
+                 load.open_head_call_count, load.staged_bytes};
   return result;
 }
 

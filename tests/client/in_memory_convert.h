@@ -10,11 +10,13 @@ namespace rowhouse::testing {
 
 /// The client library's structs as the shard's, and back.
 kernels::DType ToKernel(client::DType dtype);
+client::DType FromKernel(kernels::DType dtype);
 server::TrainerSession ToServer(
     const client::internal::TrainerSession& trainer);
-server::EventCommit ToServer(const client::internal::EventCommit& commit);
+server::EventCommit ToServer(const client::EventCommit& commit);
 server::EventWait ToServer(const client::internal::EventWait& wait);
-client::internal::EventState FromServer(const server::EventState& state);
+client::EventCommit FromServer(const server::EventCommit& commit);
+client::EventState FromServer(const server::EventState& state);
 
 }  // namespace rowhouse::testing
 

@@ -10,14 +10,15 @@
 #include "proto/wire/status_macros.h"
 #include "tests/client/in_memory_convert.h"
 #include "tests/client/in_memory_head_stream.h"
+#include "tests/client/in_memory_record_stream.h"
 #include "tests/client/running_call.h"
 #include "tests/server/shard/pending.h"
 
 namespace rowhouse::testing {
 namespace {
 
+using client::EventCommit;
 using client::internal::CallContext;
-using client::internal::EventCommit;
 using client::internal::PullAnswer;
 using client::internal::PullCall;
 using client::internal::PushAnswer;
@@ -176,7 +177,7 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
         .status();
   }
 
-  absl::StatusOr<client::internal::EventState> GetEventState(
+  absl::StatusOr<client::EventState> GetEventState(
       std::string_view table, const client::internal::EventWait& wait,
       const CallContext& context) override {
     ROWHOUSE_ASSIGN_OR_RETURN(
@@ -235,6 +236,19 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
   absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                   const CallContext& context) override {
     return Make<PushAnswer>("Push", [&] { return MakePush(call, context); });
+  }
+
+  absl::StatusOr<std::unique_ptr<client::internal::RecordStream>> OpenRecording(
+      const client::internal::RecordCall& call,
+      const CallContext& context) override {
+    using Opened =
+        absl::StatusOr<std::unique_ptr<client::internal::RecordStream>>;
+    return Make<std::unique_ptr<client::internal::RecordStream>>(
+        "OpenRecording", [&]() -> Opened {
+          ROWHOUSE_ASSIGN_OR_RETURN(InMemoryCluster::Table* const found,
+                                    cluster_.Find(server_, call.table));
+          return OpenInMemoryRecordStream(*found->shard, call, context);
+        });
   }
 
   absl::StatusOr<std::unique_ptr<client::internal::HeadStream>> OpenHead(

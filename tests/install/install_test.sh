@@ -23,6 +23,8 @@ server=$!
 read -r line <"$work/line"
 "$work/consumer/consumer" "${line##* }" | tee "$work/out"
 grep -q 'digest' "$work/out"
+"$work/prefix/bin/rowhouse" status --servers="${line##* }" | tee "$work/status"
+grep -q '1 of 1 servers answer' "$work/status"
 kill -TERM "$server"
 wait "$server"
 server=

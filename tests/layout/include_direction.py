@@ -22,6 +22,8 @@ ALLOWED = {
     "client/include": ("rowhouse/",),
     "client/internal": ("client/internal/", "rowhouse/", "kernels/",
                         "proto/wire/"),
+    "client/cli": ("client/cli/", "client/internal/", "client/push_log/",
+                   "rowhouse/", "kernels/", "proto/wire/"),
     "client/examples": ("rowhouse/", "client/examples/"),
 }
 PROJECT = ("kernels/", "proto/", "server/", "client/", "tests/", "bench/",

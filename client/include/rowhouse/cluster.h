@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_CLUSTER_H_
 #define ROWHOUSE_CLUSTER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "rowhouse/survey.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::client {
@@ -46,6 +48,18 @@ struct ClusterOptions {
   /// after about twice as long. Not under the server's own minimum.
   absl::Duration keepalive = absl::Seconds(20);
   RetryOptions retry;
+  /// Asks every server who it is. Without it `Connect` calls none, and
+  /// `Cluster::servers` is empty: to survey a cluster that is not whole.
+  bool check_servers = true;
+};
+
+/// Which state of a table `Cluster::ReadRows` reads.
+struct ReadOptions {
+  absl::Duration timeout = absl::Seconds(60);
+  /// Waits for the first state at or past this event.
+  std::optional<int64_t> min_event = std::nullopt;
+  /// Waits for this event's state and takes no other. Excludes `min_event`.
+  std::optional<int64_t> exact_event = std::nullopt;
 };
 
 /// A connection to every server of a cluster; administers tables.
@@ -72,6 +86,10 @@ class Cluster {
 
   /// The servers as they were at connect, by index.
   const std::vector<ServerInfo>& servers() const;
+
+  /// Asks every server, once and all at once, for what it is and holds. A
+  /// server that is away does not keep the others from being told.
+  std::vector<ServerState> Survey(const SurveyOptions& options = {});
 
   /// Creates a table on servers 0 .. shard_count - 1. The same spec again is
   /// OK, and completes a creation that failed on some servers.
@@ -128,6 +146,15 @@ class Cluster {
   absl::Status ImportRows(std::string_view table, int64_t first_row_id,
                           std::span<const std::byte> rows,
                           const CallOptions& options = {});
+
+  /// Copies rows `row_ids`, in any order, repeats allowed, to `out`: [_, dim]
+  /// of the row type. All of one event, which is returned. Needs no session.
+  ///
+  /// Errors as `Trainer::Pull`.
+  absl::StatusOr<int64_t> ReadRows(std::string_view table,
+                                   std::span<const int64_t> row_ids,
+                                   std::span<std::byte> out,
+                                   const ReadOptions& options = {});
 
   /// The digest as of one event on all shards: `exact_event`, for which it
   /// waits, or the newest.

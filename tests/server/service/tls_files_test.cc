@@ -135,14 +135,5 @@ TEST_F(TlsFilesTest, WhatIsNoAuthorityIsRefused) {
                 1);
 }
 
-TEST_F(TlsFilesTest, AFileIsReadAsAWhole) {
-  EXPECT_EQ(*server::ReadFile(File("")), "");
-  EXPECT_EQ(*server::ReadFile(File("two\nlines")), "two\nlines");
-  EXPECT_THAT(server::ReadFile("/nowhere/file"),
-              StatusIs(absl::StatusCode::kNotFound, "/nowhere/file"));
-  EXPECT_THAT(server::ReadFile(::testing::TempDir()),
-              StatusIs(kInvalid, "is a directory"));
-}
-
 }  // namespace
 }  // namespace rowhouse::testing

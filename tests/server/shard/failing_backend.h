@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"

@@ -241,5 +241,41 @@ TEST_F(ShardWaitTest, TheShardsEndEndsWaits) {
   timers_.Advance(absl::Seconds(60));  // Timers that fire late do nothing.
 }
 
+TEST_F(ShardWaitTest, TheLoadTellsWhatWaits) {
+  limits_.lane_capacity = 7;
+  limits_.max_parked_read_count = 5;
+  StartWithSessions();
+  auto waiting = shard_->StartPull({1}, Min(1));
+  auto state = shard_->StartGetEventState(std::nullopt, 1);
+  EXPECT_EQ(shard_->GetEventState()->load,
+            (server::ShardLoad{.max_lane_call_count = 7,
+                               .parked_call_count = 2,
+                               .max_parked_call_count = 5,
+                               .open_pull_count = 1}));
+  ApplyEmptyEvent(1);
+  // The pull is there to be read; it holds its place until it goes.
+  const auto pull = *waiting.Wait();
+  EXPECT_THAT(state.Wait(), IsOk());
+  const server::ShardLoad after = shard_->GetEventState()->load;
+  EXPECT_EQ(after.parked_call_count, 0);
+  EXPECT_EQ(after.open_pull_count, 1);
+}
+
+TEST_F(ShardWaitTest, TheLoadTellsWhatIsStagedUntilItIsApplied) {
+  StartWithSessions();
+  ASSERT_THAT(shard_->Push(OneRow(kRank0, 1, 0, 3)), IsOk());
+  // A row of two fp32 and its slot, at least.
+  const int64_t staged = shard_->GetEventState()->load.staged_bytes;
+  EXPECT_GE(staged, 16);
+  ASSERT_THAT(shard_->Push(OneRow(kRank1, 1, 0, 4)), IsOk());
+  EXPECT_EQ(shard_->GetEventState()->load.staged_bytes, 2 * staged);
+  ASSERT_THAT(shard_->Discard(kRank1, 1), IsOk());
+  EXPECT_EQ(shard_->GetEventState()->load.staged_bytes, staged);
+  ASSERT_THAT(shard_->Seal(kRank0, 1, 1), IsOk());
+  ASSERT_THAT(shard_->Seal(kRank1, 1, 0), IsOk());
+  ASSERT_THAT(shard_->Commit(kRank0, 1, Commit()), IsOk());
+  EXPECT_EQ(shard_->GetEventState()->load.staged_bytes, 0);
+}
+
 }  // namespace
 }  // namespace rowhouse::testing

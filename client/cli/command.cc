@@ -1,0 +1,49 @@
+#include "client/cli/command.h"
+
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/units.h"
+
+namespace rowhouse::cli {
+
+CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
+                     const std::string& description,
+                     const std::string& examples,
+                     std::function<absl::StatusOr<int>()> run) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.footer("\nExamples:\n" + examples +
+                 "\nFlags of all commands: rowhouse --help");
+  command.callback([&context, run = std::move(run)] { context.run = run; });
+  return command;
+}
+
+CLI::Option& AddTable(CLI::App& command, Context& context) {
+  return *command.add_option("table", context.table, "The table's name")
+              ->required()
+              ->type_name("TABLE");
+}
+
+CLI::Option& AddCount(CLI::App& command, const std::string& flag,
+                      int64_t& value, const std::string& description,
+                      int64_t least, int64_t most) {
+  const auto read = [&value, flag, least, most](const std::string& text) {
+    const absl::StatusOr<int64_t> count = ParseCount(text);
+    if (!count.ok()) {
+      throw CLI::ValidationError(flag, std::string(count.status().message()));
+    }
+    if (*count < least || *count > most) {
+      throw CLI::ValidationError(
+          flag, absl::StrCat(*count, ", wanted a count in [", least, ", ", most,
+                             "]"));
+    }
+    value = *count;
+  };
+  return *command.add_option_function<std::string>(flag, read, description)
+              ->type_name("COUNT");
+}
+
+void Print(const std::string& text) { std::cout << text << std::flush; }
+
+}  // namespace rowhouse::cli

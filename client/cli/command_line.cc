@@ -1,0 +1,159 @@
+#include "client/cli/command_line.h"
+
+#include <cmath>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/completion.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/suggest.h"
+
+namespace rowhouse::cli {
+namespace {
+
+constexpr char kFooter[] =
+    "\nExit codes:\n"
+    "  0    done\n"
+    "  1    the servers refused the call, or it failed\n"
+    "  2    wrong arguments, or a file that cannot be used\n"
+    "  3    a server is away or did not answer in time\n"
+    "  130  interrupted\n"
+    "\nExamples:\n"
+    "  export ROWHOUSE_SERVERS=10.0.0.5:7070,10.0.0.6:7070\n"
+    "  rowhouse status\n"
+    "  rowhouse create --help\n";
+
+void AddSharedFlags(CLI::App& app, Context& context) {
+  ConnectionFlags& connection = context.connection;
+  app.add_option("--servers", connection.servers,
+                 "All servers of the cluster, in shard order")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->envname("ROWHOUSE_SERVERS")
+      ->type_name("HOST:PORT,...");
+  app.add_option("--cluster-id", connection.cluster_id,
+                 "Refuses servers of a cluster of another name")
+      ->type_name("NAME");
+  app.add_option("--timeout", connection.timeout_seconds,
+                 "How long servers may take to answer; 10 when not given")
+      ->check([](const std::string& text) {
+        char* end = nullptr;
+        const double seconds = std::strtod(text.c_str(), &end);
+        const bool good = *end == '\0' && seconds > 0 && seconds <= 1e6;
+        return good ? std::string()
+                    : absl::StrCat("'", text, "', wanted seconds above 0");
+      })
+      ->type_name("SECONDS");
+  app.add_flag("--json", context.json, "Output for machines, on stdout");
+  app.add_flag("--quiet,-q", context.quiet, "No progress on stderr");
+  app.add_flag("--tls", connection.tls,
+               "Connects with TLS, by the system's authorities");
+  app.add_option("--tls-ca", connection.tls_ca,
+                 "TLS by these authorities instead; PEM")
+      ->type_name("FILE");
+  app.add_option("--tls-certificate", connection.tls_certificate,
+                 "The certificate to show; PEM")
+      ->type_name("FILE");
+  app.add_option("--tls-key", connection.tls_key, "Its private key; PEM")
+      ->type_name("FILE");
+  app.add_option("--tls-server-name", connection.tls_server_name,
+                 "The name that the servers' certificates have")
+      ->type_name("NAME");
+}
+
+const CLI::App& ChosenCommand(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : *chosen.front();
+}
+
+// `; did you mean 'status'?`, for the first word that was not understood.
+std::string Guess(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return "";
+  const CLI::App& command = ChosenCommand(app);
+  std::string word = words[0];
+  std::vector<std::string> known;
+  if (!word.starts_with("-")) {
+    if (&command == &app) known = CommandsOf(app);
+  } else {
+    word = word.substr(0, word.find('='));
+    for (const CLI::App* owner : {&command, &app}) {
+      for (const FlagName& flag : FlagsOf(*owner)) known.push_back(flag.name);
+    }
+  }
+  const std::string nearest = Nearest(word, known);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+int RefuseArguments(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = ChosenCommand(app);
+  const std::vector<std::string> words = app.remaining(true);
+  std::string message = error.what();
+  if (&command == &app && !words.empty() && !words[0].starts_with("-")) {
+    message = absl::StrCat("'", words[0], "' is not a command");
+  } else if (!words.empty()) {
+    message = absl::StrCat("'", words[0], "' is not an argument of ",
+                           command.get_name());
+  }
+  std::cerr << "rowhouse: " << message << Guess(app) << "\n  `rowhouse "
+            << (&command == &app ? "" : command.get_name() + " ")
+            << "--help` tells what there is\n";
+  return kBadArguments;
+}
+
+int RunChosen(const Context& context) {
+  const absl::StatusOr<int> ended = context.run();
+  if (ended.ok()) return *ended;
+  const absl::Status& status = ended.status();
+  std::cerr << "rowhouse: " << status.message() << '\n';
+  const std::string advice = AdviceOn(status, context.table);
+  if (!advice.empty()) std::cerr << "  " << advice << '\n';
+  return ExitCodeOf(status);
+}
+
+}  // namespace
+
+void AddCommands(CLI::App& app, Context& context) {
+  app.name("rowhouse");
+  app.description("Looks at a Rowhouse cluster and works on its tables.");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "rowhouse " ROWHOUSE_VERSION,
+                       "Prints the version");
+  app.set_help_flag("--help,-h", "Prints this text");
+  app.fallthrough();  // Shared flags may stand after the command.
+  app.require_subcommand(1);
+  AddSharedFlags(app, context);
+  AddStatus(app, context);
+  AddList(app, context);
+  AddDescribe(app, context);
+  AddCreate(app, context);
+  AddImport(app, context);
+  AddPull(app, context);
+  AddDigest(app, context);
+  AddEvents(app, context);
+  AddReset(app, context);
+  AddDelete(app, context);
+  AddRecord(app, context);
+  AddReplay(app, context);
+  AddBench(app, context);
+  AddCompletion(app, context);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app;
+  Context context;
+  AddCommands(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version.
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return RefuseArguments(app, error);
+  }
+  return RunChosen(context);
+}
+
+}  // namespace rowhouse::cli

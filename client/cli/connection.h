@@ -1,0 +1,53 @@
+#ifndef ROWHOUSE_CLIENT_CLI_CONNECTION_H_
+#define ROWHOUSE_CLIENT_CLI_CONNECTION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "rowhouse/cluster.h"
+
+namespace rowhouse::cli {
+
+/// The flags that say which cluster, and how to reach it.
+struct ConnectionFlags {
+  std::vector<std::string> servers;  ///< In shard order.
+  std::string cluster_id;
+  double timeout_seconds = 10;  ///< For servers to answer.
+  bool tls = false;
+  std::string tls_ca;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_server_name;
+
+  absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
+};
+
+/// The client's options; reads the TLS files.
+///
+/// Errors:
+///   kInvalidArgument  no server, an address that is none, or a file that
+///                     cannot be read.
+absl::StatusOr<client::ClusterOptions> ToOptions(const ConnectionFlags& flags);
+
+/// Connects to all servers. Fails at once when one is away.
+///
+/// Errors: those of `ToOptions` and `Cluster::Connect`; kUnavailable names all
+/// servers that are away.
+absl::StatusOr<std::unique_ptr<client::Cluster>> Connect(
+    const ConnectionFlags& flags);
+
+/// For a survey: calls no server.
+///
+/// Errors: those of `ToOptions`.
+absl::StatusOr<std::unique_ptr<client::Cluster>> ConnectLoosely(
+    const ConnectionFlags& flags);
+
+/// What is said of a server that does not answer; kUnavailable.
+absl::Status AwayError(const std::vector<client::ServerState>& servers);
+
+}  // namespace rowhouse::cli
+
+#endif  // ROWHOUSE_CLIENT_CLI_CONNECTION_H_

@@ -1,0 +1,100 @@
+#include "client/cli/exit_code.h"
+
+#include <array>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+
+namespace rowhouse::cli {
+namespace {
+
+namespace reasons = wire::reasons;
+
+struct Advice {
+  std::string_view reason;
+  std::string_view text;  // TABLE stands for the table.
+};
+
+constexpr std::array kAdvice = {
+    Advice{reasons::kNoSuchTable, "`rowhouse list` shows the tables"},
+    Advice{reasons::kNotPlaced,
+           "`rowhouse describe TABLE` shows which servers hold it"},
+    Advice{reasons::kServerDiffers,
+           "name all servers of one cluster, in the order of their indexes; "
+           "`rowhouse status` shows what each of them says"},
+    Advice{reasons::kTableDiffers,
+           "`rowhouse describe TABLE` shows what is there; take another name, "
+           "or `rowhouse delete TABLE` first"},
+    Advice{reasons::kMemory,
+           "`rowhouse status` shows the memory that is left; spread the table "
+           "over more servers, raise their memory_limit_bytes, or delete a "
+           "table"},
+    Advice{reasons::kEventPast,
+           "`rowhouse events TABLE` shows where the table stands; `rowhouse "
+           "reset TABLE` takes it back to event 0"},
+    Advice{reasons::kEventPending,
+           "`rowhouse events TABLE` shows which trainers are awaited"},
+    Advice{reasons::kRowOutOfTable,
+           "`rowhouse describe TABLE` shows how many rows there are"},
+    Advice{reasons::kBadSpec, "`rowhouse create --help` tells each flag"},
+    Advice{reasons::kBadName,
+           "a name is 1 to 63 characters from [a-z0-9_-], the first a letter"},
+    Advice{
+        reasons::kContributionFull,
+        "the table's max_contribution_row_count is too small; it is set when "
+        "the table is created"},
+    Advice{reasons::kFenced,
+           "another trainer of this rank has taken over the table; use a table "
+           "that no trainer is at work on"},
+    Advice{reasons::kDraining,
+           "the server is ending; try again once it is back"},
+};
+
+bool IsAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) ||
+         (absl::IsDeadlineExceeded(status) &&
+          wire::ReasonOf(status) != reasons::kEventPending);
+}
+
+}  // namespace
+
+int ExitCodeOf(const absl::Status& status) {
+  if (status.ok()) return kOk;
+  if (IsAway(status)) return kServerAway;
+  if (absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)) {
+    return kBadArguments;
+  }
+  return kRefused;
+}
+
+std::string AdviceOn(const absl::Status& status, const std::string& table) {
+  const std::string reason = wire::ReasonOf(status);
+  for (const Advice& advice : kAdvice) {
+    if (advice.reason != reason) continue;
+    return absl::StrReplaceAll(std::string(advice.text),
+                               {{"TABLE", table.empty() ? "TABLE" : table}});
+  }
+  if (IsAway(status)) {
+    return "`rowhouse status` shows which servers answer; --timeout gives them "
+           "more time";
+  }
+  return "";
+}
+
+absl::Status WhileWaiting(const absl::Status& status,
+                          const std::optional<int64_t>& event) {
+  if (!event.has_value() || !absl::IsDeadlineExceeded(status)) return status;
+  return wire::Error(absl::StatusCode::kDeadlineExceeded,
+                     reasons::kEventPending,
+                     absl::StrCat("event ", *event, " did not come in time"),
+                     {{"event", absl::StrCat(*event)}});
+}
+
+absl::Status BadArgument(const std::string& message) {
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace rowhouse::cli

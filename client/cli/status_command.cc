@@ -1,0 +1,151 @@
+// One look at a cluster: servers, and each shard of each table.
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "client/cli/surveying.h"
+#include "client/cli/table_view.h"
+#include "client/cli/terminal.h"
+#include "client/cli/text_table.h"
+#include "client/cli/units.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::cli {
+namespace {
+
+constexpr char kExamples[] =
+    "  rowhouse status --servers=10.0.0.5:7070,10.0.0.6:7070\n"
+    "  rowhouse status --json | jq '.servers[] | select(.ok | not)'\n";
+
+std::string Of(int32_t found, int32_t most) {
+  return absl::StrCat(found, "/", most);
+}
+
+Cell StateOf(const client::ServerState& server) {
+  if (!server.info.has_value()) return {"AWAY", Style::kBad};
+  if (server.info->draining) return {"draining", Style::kBad};
+  if (!server.status.ok()) return {"WRONG", Style::kBad};
+  return {"serving", Style::kGood};
+}
+
+TextTable Servers(const std::vector<client::ServerState>& servers) {
+  TextTable table({{"server", Align::kRight},
+                   {"address"},
+                   {"state"},
+                   {"backend"},
+                   {"version"},
+                   {"reserved", Align::kRight},
+                   {"memory limit", Align::kRight},
+                   {"tables", Align::kRight}});
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const client::ServerState& server = servers[i];
+    std::vector<Cell> row = {absl::StrCat(i), server.address, StateOf(server)};
+    if (server.info.has_value()) {
+      row.insert(row.end(), {server.info->backend, server.info->version,
+                             Bytes(server.info->reserved_bytes),
+                             Bytes(server.info->memory_limit_bytes),
+                             absl::StrCat(server.shards.size())});
+    }
+    table.AddRow(std::move(row));
+  }
+  return table;
+}
+
+// `2`, or `2 (1 expired)`.
+std::string Sessions(const client::EventState& state) {
+  int expired = 0;
+  for (const client::SessionState& session : state.sessions) {
+    expired += session.lease_expired ? 1 : 0;
+  }
+  std::string text = absl::StrCat(state.sessions.size());
+  if (expired > 0) absl::StrAppend(&text, " (", expired, " expired)");
+  return text;
+}
+
+// `13: 1 of 2`, of the oldest open event.
+std::string Sealed(const client::EventState& state) {
+  if (state.open_events.empty()) return "";
+  const client::OpenEventState& open = state.open_events[0];
+  int sealed = 0;
+  for (const client::ContributionState& contribution : open.contributions) {
+    sealed += contribution.sealed ? 1 : 0;
+  }
+  return absl::StrCat(open.event, ": ", sealed, " of ", open.trainer_count);
+}
+
+TextTable Shards(const std::vector<TableView>& tables) {
+  TextTable text({{"table"},
+                  {"shard", Align::kRight},
+                  {"rows", Align::kRight},
+                  {"reserved", Align::kRight},
+                  {"event", Align::kRight},
+                  {"sealed"},
+                  {"sessions"},
+                  {"lane", Align::kRight},
+                  {"waiting", Align::kRight},
+                  {"pulls", Align::kRight},
+                  {"parts", Align::kRight},
+                  {"heads", Align::kRight},
+                  {"staged", Align::kRight}});
+  for (const TableView& table : tables) {
+    for (const client::ShardState* shard : table.shards) {
+      const client::EventState& state = shard->events;
+      const client::ShardLoad& load = state.load;
+      text.AddRow({table.name, Of(shard->shard_index, table.spec.shard_count),
+                   Count(shard->end_row - shard->first_row),
+                   Bytes(shard->reserved_bytes), absl::StrCat(state.event),
+                   Sealed(state), Sessions(state),
+                   Of(load.lane_call_count, load.max_lane_call_count),
+                   Of(load.parked_call_count, load.max_parked_call_count),
+                   absl::StrCat(load.open_pull_count),
+                   absl::StrCat(load.landing_part_count),
+                   absl::StrCat(load.open_head_call_count),
+                   Bytes(load.staged_bytes)});
+    }
+  }
+  return text;
+}
+
+std::string Headline(const std::vector<client::ServerState>& servers) {
+  std::string cluster_id;
+  size_t answered = 0;
+  for (const client::ServerState& server : servers) {
+    if (!server.info.has_value()) continue;
+    if (++answered == 1) cluster_id = server.info->cluster_id;
+  }
+  return absl::StrCat("cluster ", cluster_id.empty() ? "?" : cluster_id, ": ",
+                      answered, " of ", servers.size(), " servers answer\n\n");
+}
+
+absl::StatusOr<int> Run(const Context& context) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<client::ServerState> servers,
+                            SurveyCluster(context.connection));
+  if (context.json) {
+    Json json = {{"servers", Json::array()}};
+    for (const client::ServerState& server : servers) {
+      json["servers"].push_back(ToJson(server));
+    }
+    PrintJson(json);
+    return EndOfSurvey(servers);
+  }
+  const bool color = UsesColor();
+  std::string out = Headline(servers) + Servers(servers).ToString(color);
+  const TextTable shards = Shards(TablesOf(servers));
+  if (!shards.empty()) out += "\n" + shards.ToString(color);
+  Print(out);
+  return EndOfSurvey(servers);
+}
+
+}  // namespace
+
+void AddStatus(CLI::App& app, Context& context) {
+  AddCommand(app, context, "status",
+             "Shows servers, tables, memory, events, queues and sessions",
+             kExamples, [&context] { return Run(context); });
+}
+
+}  // namespace rowhouse::cli

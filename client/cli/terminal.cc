@@ -1,0 +1,82 @@
+#include "client/cli/terminal.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace rowhouse::cli {
+namespace {
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+sem_t interrupt_came;
+
+extern "C" void OnInterrupt(int /*signal*/) {
+  interrupted = true;
+  sem_post(&interrupt_came);
+}
+
+}  // namespace
+
+bool UsesColor() {
+  const char* const no_color = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) == 1 &&
+         (no_color == nullptr || *no_color == '\0');
+}
+
+ProgressScreen StderrScreen(bool quiet) {
+  return {
+      .terminal = isatty(STDERR_FILENO) == 1,
+      .quiet = quiet,
+      .write = [](std::string_view text) { std::cerr << text << std::flush; }};
+}
+
+absl::Status Confirm(const std::string& what, const std::string& table,
+                     bool yes) {
+  if (yes) return absl::OkStatus();
+  if (isatty(STDIN_FILENO) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no terminal to ask whether to ", what, " table ", table,
+                     ", wanted --yes"));
+  }
+  std::cerr << "This will " << what << " table " << table
+            << " on all servers. Type its name to go on: " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer == table) return absl::OkStatus();
+  return absl::CancelledError("nothing was done");
+}
+
+void CatchInterrupts() {
+  sem_init(&interrupt_came, 0, 0);
+  struct sigaction action = {};
+  action.sa_handler = OnInterrupt;
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool Interrupted() { return interrupted; }
+
+InterruptWatch::InterruptWatch(std::function<void()> then)
+    : thread_([this, then = std::move(then)] {
+        while (!ending_ && !Interrupted()) sem_wait(&interrupt_came);
+        if (Interrupted()) then();
+      }) {}
+
+InterruptWatch::~InterruptWatch() {
+  ending_ = true;
+  sem_post(&interrupt_came);
+  thread_.join();
+}
+
+}  // namespace rowhouse::cli

@@ -1,0 +1,51 @@
+#ifndef ROWHOUSE_CLIENT_CLI_TERMINAL_H_
+#define ROWHOUSE_CLIENT_CLI_TERMINAL_H_
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "client/cli/progress.h"
+
+namespace rowhouse::cli {
+
+/// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
+bool UsesColor();
+
+/// Progress on stderr; `quiet` shows none.
+ProgressScreen StderrScreen(bool quiet);
+
+/// Asks on the terminal whether to do `what` to `table`, which is to be typed;
+/// `yes` answers in advance.
+///
+/// Errors:
+///   kInvalidArgument  there is no terminal to ask on, and no `yes`.
+///   kCancelled        the answer is another.
+absl::Status Confirm(const std::string& what, const std::string& table,
+                     bool yes);
+
+/// From now on the first SIGINT or SIGTERM only sets `Interrupted`; a second
+/// one ends the process.
+void CatchInterrupts();
+bool Interrupted();
+
+/// Calls `then` once `Interrupted`, on a thread of its own, while this lives.
+///
+/// REQUIRES: `CatchInterrupts` was called; one watch at a time.
+class InterruptWatch {
+ public:
+  explicit InterruptWatch(std::function<void()> then);
+  ~InterruptWatch();
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+ private:
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rowhouse::cli
+
+#endif  // ROWHOUSE_CLIENT_CLI_TERMINAL_H_

@@ -1,0 +1,90 @@
+#include "client/push_log/replay_trainers.h"
+
+#include <cstring>
+#include <span>
+#include <variant>
+
+#include "client/internal/head_call.h"
+#include "client/internal/head_gradient_sum.h"
+#include "client/internal/trainer_core.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::client::push_log {
+namespace {
+
+using internal::RecordedPart;
+
+// Recorded targets have it where they are ignored.
+constexpr int64_t kIgnored = -1;
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+}  // namespace
+
+absl::Status ReplayTrainers::SetCount(int32_t count) {
+  while (std::ssize(trainers_) > count) trainers_.pop_back();
+  while (std::ssize(trainers_) < count) {
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        std::unique_ptr<Trainer> trainer,
+        Trainer::Join(cluster_, table_, static_cast<int32_t>(trainers_.size()),
+                      {.timeout = timeout_}));
+    trainers_.push_back(std::move(trainer));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ReplayTrainers::Push(int64_t event,
+                                          const RecordedPart& part) {
+  if (part.head) return PushHead(event, part);
+  ROWHOUSE_RETURN_IF_ERROR(trainers_[part.rank]
+                               ->Push(event, part.ids,
+                                      std::as_bytes(std::span(part.payload)),
+                                      {.timeout = timeout_, .part = part.part})
+                               .status());
+  return true;
+}
+
+// As `LmHead` makes the call, but by the recorded upstream gradients.
+absl::StatusOr<bool> ReplayTrainers::PushHead(int64_t event,
+                                              const RecordedPart& part) {
+  internal::TrainerCore& trainer = *trainers_[part.rank]->core();
+  const int32_t slice_count = trainer.router().shard_count();
+  const internal::HeadHeader header{.table = table_,
+                                    .trainer = trainer.session(),
+                                    .event = event,
+                                    .part = part.part,
+                                    .token_count = part.item_count,
+                                    .hidden_dtype = part.hidden_dtype,
+                                    .ignore_index = kIgnored,
+                                    .dim = trainer.table().spec.dim};
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const internal::PartNumber number,
+      trainer.contributions().BeginPart(event, part.part));
+  internal::HeadCall call(trainer.cluster(), slice_count, header,
+                          {part.ids, std::as_bytes(std::span(part.payload))});
+  internal::HeadGradientSum unused(slice_count, header.token_count, header.dim);
+  const internal::CallContext context = trainer.Context(timeout_);
+  absl::Status pushed = call.ComputeLosses(context);
+  if (pushed.ok()) pushed = call.SumGradients(part.upstream, unused, context);
+  trainer.contributions().EndPart(event, number, pushed.ok());
+  if (!pushed.ok()) return pushed;
+  return SameBits(call.max_logits(), part.max_logits) &&
+         SameBits(call.exp_sums(), part.exp_sums);
+}
+
+absl::Status ReplayTrainers::Apply(int64_t event, const EventUpdate& update) {
+  const CallOptions options{.timeout = timeout_};
+  for (const std::unique_ptr<Trainer>& trainer : trainers_) {
+    ROWHOUSE_RETURN_IF_ERROR(trainer->Seal(event, options));
+  }
+  Trainer& first = *trainers_.front();
+  ROWHOUSE_RETURN_IF_ERROR(first.Commit(
+      event, std::visit([](const auto& kind) { return CommitDecision(kind); },
+                        update)));
+  return first.WaitForEvent(event, options);
+}
+
+}  // namespace rowhouse::client::push_log

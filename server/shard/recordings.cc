@@ -1,0 +1,58 @@
+#include "server/shard/recordings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "server/shard/shard_errors.h"
+
+namespace rowhouse::server {
+
+absl::Status Recordings::CheckRoom() const {
+  if (std::ssize(recordings_) < kMost) return absl::OkStatus();
+  return wire::Error(
+      absl::StatusCode::kResourceExhausted, wire::reasons::kRecordingsOpen,
+      absl::StrCat(recordings_.size(),
+                   " recordings of the shard are under way; at most ", kMost,
+                   " may be"),
+      {{"limit", "recordings of a shard"}, {"value", absl::StrCat(kMost)}},
+      kRetryDelay);
+}
+
+bool Recordings::WantsDigest(int64_t event) const {
+  return std::any_of(recordings_.begin(), recordings_.end(),
+                     [&](const std::shared_ptr<Recording>& recording) {
+                       return recording->WantsDigest(event);
+                     });
+}
+
+void Recordings::Record(const Recording::Event& event, int64_t size_bytes) {
+  for (const auto& recording : recordings_) recording->Add(event, size_bytes);
+  DropFinished();
+}
+
+void Recordings::EndAll(const absl::Status& reason) {
+  for (const auto& recording : recordings_) recording->End(reason);
+  recordings_.clear();
+}
+
+void Recordings::EndCancelled() {
+  for (const auto& recording : recordings_) {
+    if (!recording->cancelled()) continue;
+    recording->End(absl::CancelledError("the caller has gone"));
+  }
+  DropFinished();
+}
+
+void Recordings::DropFinished() {
+  std::erase_if(recordings_, [](const std::shared_ptr<Recording>& recording) {
+    return recording->finished();
+  });
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,101 @@
+// Recorded head calls, applied again.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/push_log/push_log.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/head_fixture.h"
+#include "tests/client/push_log/push_log_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace rowhouse::client::push_log {
+namespace {
+
+using rowhouse::testing::InMemoryCluster;
+using rowhouse::testing::IsOk;
+using rowhouse::testing::Random;
+using ::testing::HasSubstr;
+
+/// A table of two slices with a bias, tied to an embedding; two trainers.
+class HeadReplayTest : public HeadTest {
+ protected:
+  HeadReplayTest() {
+    spec_ = HeadTest::Spec();
+    spec_.trainer_count = 2;
+    spec_.initializer = {Initializer::Kind::kUniform, 3, 0.5F};
+    spec_.dense->has_bias = true;
+  }
+  ~HeadReplayTest() override { std::remove(path_.c_str()); }
+
+  void Contribute(Trainer& trainer, int64_t event, Random& random) {
+    const std::unique_ptr<LmHead> head = HeadOf(trainer);
+    ASSERT_THAT(SumStep(*head, RandomBatch(random, spec_, 5), event), IsOk());
+    const std::vector<int64_t> row_ids = {2, 16, 2};
+    const std::vector<float> rows =
+        RandomValues(random, kernels::DType::kFp32, 1, 3 * spec_.dim);
+    ASSERT_THAT(trainer.Push(event, row_ids, std::as_bytes(std::span(rows))),
+                IsOk());
+    // No token, and none that counts.
+    ASSERT_THAT(SumStep(*head, RandomBatch(random, spec_, 0), event), IsOk());
+    HostBatch ignored = RandomBatch(random, spec_, 2, DType::kBf16);
+    ignored.targets = {kIgnored, kIgnored};
+    ASSERT_THAT(SumStep(*head, ignored, event), IsOk());
+    ASSERT_THAT(trainer.Seal(event), IsOk());
+  }
+
+  void RecordTraining(Random& random) {
+    MakeTable(spec_);
+    RunningRecord record(*cluster_, path_, {.last_event = 3});
+    const auto first = Join(0);
+    const auto second = Join(1);
+    for (int64_t event = 1; event <= 3; ++event) {
+      Contribute(*second, event, random);
+      Contribute(*first, event, random);
+      ASSERT_THAT(first->Commit(event, Scalars(event)), IsOk());
+      ASSERT_THAT(first->WaitForEvent(event), IsOk());
+    }
+    ASSERT_THAT(record.Wait(), IsOk());
+    EXPECT_EQ(record.Wait()->counts.head_part_count, 3 * 2 * 3);
+    EXPECT_EQ(record.Wait()->counts.token_count, 3 * 2 * 7);
+  }
+
+  TableSpec spec_;
+  const std::string path_ =
+      ::testing::TempDir() + "head_replay_" + std::to_string(getpid()) + ".log";
+};
+
+TEST_F(HeadReplayTest, TheSameSlicesGiveTheSameDigest) {
+  Random random(41);
+  SCOPED_TRACE(random.Trace());
+  RecordTraining(random);
+  InMemoryCluster servers(2);
+  const std::unique_ptr<Cluster> cluster = servers.Connect();
+  const auto replayed = Replay(*cluster, "u", path_);
+  ASSERT_THAT(replayed, IsOk());
+  EXPECT_EQ(replayed->digests_equal(), true);
+  EXPECT_EQ(replayed->digest.digest, DigestAt(3));
+  EXPECT_TRUE(replayed->has_head_parts);
+  EXPECT_EQ(replayed->differing_head_part_count, 0);
+  EXPECT_THAT(replayed->warning,
+              HasSubstr("the same backend, device and library versions"));
+  EXPECT_THAT(replayed->warning, HasSubstr("OpenBLAS"));
+}
+
+TEST_F(HeadReplayTest, OtherSlicesAreSaidToDiffer) {
+  Random random(42);
+  RecordTraining(random);
+  InMemoryCluster servers(3);
+  const std::unique_ptr<Cluster> cluster = servers.Connect();
+  const auto replayed = Replay(*cluster, "u", path_, {.shard_count = 3});
+  ASSERT_THAT(replayed, IsOk());
+  EXPECT_EQ(replayed->last_event, 3);
+  EXPECT_THAT(replayed->warning,
+              HasSubstr("slices differ here: 3 shards, recorded with 2"));
+}
+
+}  // namespace
+}  // namespace rowhouse::client::push_log

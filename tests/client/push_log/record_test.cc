@@ -1,0 +1,161 @@
+// How recordings begin and end.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/wire/error.h"
+#include "tests/client/push_log/push_log_fixture.h"
+#include "tests/testing/status_matchers.h"
+
+namespace rowhouse::client::push_log {
+namespace {
+
+using rowhouse::testing::IsOk;
+using rowhouse::testing::StatusIs;
+using ::testing::HasSubstr;
+
+class RecordTest : public PushLogTest {
+ protected:
+  RecordTest() { MakeTable(Spec()); }
+
+  // What the file says, against what the report does.
+  void CheckFile(const RecordReport& report) {
+    const auto info = Inspect(Path("log"));
+    ASSERT_THAT(info, IsOk());
+    EXPECT_TRUE(info->complete);
+    EXPECT_EQ(info->table, "t");
+    EXPECT_EQ(info->spec, cluster_->GetTable("t")->spec);
+    EXPECT_EQ(info->shard_bounds, (std::vector<int64_t>{0, 12, 24, 37}));
+    EXPECT_EQ(info->start_event, report.start_event);
+    EXPECT_EQ(info->last_event, report.last_event);
+    EXPECT_EQ(info->counts.part_count, report.counts.part_count);
+    EXPECT_EQ(info->counts.row_count, report.counts.row_count);
+    EXPECT_EQ(info->start_digest, report.start_digest);
+    EXPECT_EQ(info->end_digest, report.end_digest);
+    EXPECT_EQ(info->size_bytes, report.size_bytes);
+    EXPECT_EQ(info->whole_bytes, report.size_bytes);
+    EXPECT_EQ(std::ssize(ReadFile(Path("log"))), report.size_bytes);
+  }
+
+  Random random_{21};
+};
+
+TEST_F(RecordTest, AStopEndsItInOrder) {
+  RunningRecord record(*cluster_, Path("log"));
+  Train(1, 4, random_);
+  record.WaitForEvent(4);
+  record.Stop();
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_THAT(record.Wait()->fault, IsOk());
+  EXPECT_EQ(record.Wait()->last_event, 4);
+  EXPECT_EQ(record.Wait()->end_digest, digests_[4]);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, ALogMayHaveNoEvent) {
+  RunningRecord record(*cluster_, Path("log"));
+  record.Stop();
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_EQ(record.Wait()->end_digest, digests_[0]);
+  CheckFile(*record.Wait());
+  const auto replayed = Replay(*cluster_, "u", Path("log"));
+  ASSERT_THAT(replayed, IsOk());
+  EXPECT_EQ(replayed->digests_equal(), true);
+}
+
+TEST_F(RecordTest, ItEndsAfterItsLastEventWhileTrainingGoesOn) {
+  RunningRecord record(*cluster_, Path("log"), {.last_event = 2});
+  Train(1, 5, random_);
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_EQ(record.Wait()->last_event, 2);
+  EXPECT_EQ(record.Wait()->end_digest, digests_[2]);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, WithoutDigestsNoneAreTaken) {
+  RunningRecord record(*cluster_, Path("log"),
+                       {.last_event = 2, .digest = false});
+  Train(1, 2, random_);
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_EQ(record.Wait()->start_digest, std::nullopt);
+  EXPECT_EQ(record.Wait()->end_digest, std::nullopt);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, AnExistingFileStaysUnlessToldOtherwise) {
+  WriteFile(Path("log"), "precious");
+  EXPECT_THAT(Record(*cluster_, "t", Path("log")),
+              StatusIs(absl::StatusCode::kAlreadyExists, "overwritten"));
+  EXPECT_EQ(ReadFile(Path("log")), "precious");
+  EXPECT_THAT(Record(*cluster_, "none", Path("log"), {.overwrite = true}),
+              StatusIs(absl::StatusCode::kNotFound, ""));
+  EXPECT_EQ(ReadFile(Path("log")), "precious");
+  RunningRecord record(*cluster_, Path("log"), {.overwrite = true});
+  record.Stop();
+  ASSERT_THAT(record.Wait(), IsOk());
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, AResetEndsIt) {
+  RunningRecord record(*cluster_, Path("log"));
+  Train(1, 3, random_);
+  record.WaitForEvent(3);
+  ASSERT_THAT(cluster_->ResetTable("t"), IsOk());
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_EQ(wire::ReasonOf(record.Wait()->fault), "TABLE_REWRITTEN");
+  EXPECT_EQ(record.Wait()->last_event, 3);
+  EXPECT_EQ(record.Wait()->end_digest, std::nullopt);
+  CheckFile(*record.Wait());
+  const auto replayed = Replay(*cluster_, "u", Path("log"));
+  ASSERT_THAT(replayed, IsOk());
+  EXPECT_EQ(replayed->digest, digests_[3]);
+  EXPECT_THAT(replayed->warning, HasSubstr("ended early, after event 3"));
+}
+
+TEST_F(RecordTest, AnEventThatDoesNotFitEndsIt) {
+  auto trainer = Trainer::Join(*cluster_, "t", 0);
+  auto other = Trainer::Join(*cluster_, "t", 1);
+  // A row has 8 + 12 bytes; row 2 is on shard 0. Two events of 5 rows fit, also
+  // when the recorder has not let go of the first.
+  RunningRecord record(*cluster_, Path("log"), {.buffer_bytes = 200});
+  for (int64_t event = 1; event <= 3; ++event) {
+    const std::vector<int64_t> row_ids(event == 3 ? 11 : 5, 2);
+    const std::vector<float> rows(row_ids.size() * 3, 1.0F);
+    ASSERT_THAT(
+        (*trainer)->Push(event, row_ids, std::as_bytes(std::span(rows))),
+        IsOk());
+    ASSERT_THAT((*other)->Seal(event), IsOk());
+    ASSERT_THAT((*trainer)->SealAndCommit(
+                    event, RowAdamScalars{.step_size = 0.1, .eps = 1}),
+                IsOk());
+    ASSERT_THAT((*trainer)->WaitForEvent(event), IsOk());
+    record.WaitForEvent(event);  // So it is not behind, or has ended.
+  }
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_EQ(wire::ReasonOf(record.Wait()->fault), "RECORDER_BEHIND");
+  EXPECT_THAT(std::string(record.Wait()->fault.message()),
+              HasSubstr("event 3 has 220 bytes"));
+  EXPECT_EQ(record.Wait()->last_event, 2);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, RecordingsAreIndependent) {
+  RunningRecord first(*cluster_, Path("first"), {.last_event = 3});
+  Train(1, 1, random_);
+  RunningRecord second(*cluster_, Path("log"), {.last_event = 3});
+  Train(2, 3, random_);
+  ASSERT_THAT(first.Wait(), IsOk());
+  ASSERT_THAT(second.Wait(), IsOk());
+  EXPECT_EQ(first.Wait()->end_digest, digests_[3]);
+  EXPECT_EQ(second.Wait()->start_event, 1);
+  EXPECT_EQ(second.Wait()->start_digest, digests_[1]);
+  EXPECT_EQ(second.Wait()->end_digest, digests_[3]);
+  CheckFile(*second.Wait());
+}
+
+}  // namespace
+}  // namespace rowhouse::client::push_log
