@@ -82,9 +82,12 @@ inline constexpr int64_t kRowsAhead = 12;
 /// Asks for some lines of a row; the hardware follows with the others.
 inline void PrefetchRow(const void* row, int64_t row_bytes) {
   constexpr int64_t kStrideBytes = 512;
+  constexpr int64_t kMostBytes = 4096;
   const auto* bytes = static_cast<const char*>(row);
-  for (int64_t at = 0; at < row_bytes; at += kStrideBytes)
-    __builtin_prefetch(bytes + at, 0, 2);
+  const int64_t end = std::min(row_bytes, kMostBytes);
+  for (int64_t at = 0; at < end; at += kStrideBytes) {
+    __builtin_prefetch(bytes + at, /*rw=*/0, /*locality=*/2);
+  }
 }
 
 /// Columns worked on between one request for lines ahead and the next. A core
