@@ -83,10 +83,15 @@ TEST_F(KeptGradientsTest, KeepsNothingWithoutMemory) {
 }
 
 ShardSpec SpecOf(int64_t row_count, int64_t token_count) {
-  ShardSpec spec;
-  spec.placement = wire::Placement::Even(2 * row_count, 2);
-  spec.shard_index = 1;
-  spec.trainer_count = 3;
+  ShardSpec spec{.table = "tables/t",
+                 .placement = wire::Placement::Even(2 * row_count, 2),
+                 .shard_index = 1,
+                 .dim = 3,
+                 .row_dtype = kernels::DType::kFp32,
+                 .gradient_dtype = kernels::DType::kFp32,
+                 .initializer = {},
+                 .trainer_count = 3,
+                 .max_contribution_row_count = 10};
   spec.dense.emplace();
   spec.dense->max_head_token_count = token_count;
   return spec;
