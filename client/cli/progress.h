@@ -50,7 +50,7 @@ class Progress {
   absl::Time shown_;
   int64_t done_ = 0;
   bool finished_ = false;  // The whole has been shown.
-  size_t width_ = 0;  // Of what stands on the terminal's line.
+  size_t width_ = 0;       // Of what stands on the terminal's line.
 };
 
 }  // namespace rowhouse::cli

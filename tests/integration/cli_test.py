@@ -281,7 +281,7 @@ class RowTest(CliTest):
         self.assertRegex(text, r"^[0-9a-f]{16}  words at event 0\n$")
         self.assertEqual(self.json("digest", "words")["digest"], text[:16])
         error = self.refused(1, "event 3", "digest", "words", "--event=3",
-                             "--timeout=0.3")
+                             "--timeout=1")
         self.assertIn("`rowhouse events words`", error)
 
 
