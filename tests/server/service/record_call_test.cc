@@ -1,6 +1,8 @@
 // RecordEvents over the wire.
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -33,11 +35,12 @@ void SpinUntil(const std::function<bool()>& condition) {
 // A call of RecordEvents; reads when told to.
 class OpenRecord {
  public:
-  explicit OpenRecord(TestServer& server, const std::string& options = "") {
+  explicit OpenRecord(TestServer& server, const std::string& options = "",
+                      const std::string& table = "tables/t") {
     SetDeadline(context_);
-    reader_ = server.events().RecordEvents(
-        &context_,
-        FromText<v1::RecordEventsRequest>("table: 'tables/t' " + options));
+    auto request = FromText<v1::RecordEventsRequest>(options);
+    request.set_table(table);
+    reader_ = server.events().RecordEvents(&context_, request);
   }
   ~OpenRecord() {
     context_.TryCancel();
@@ -116,7 +119,7 @@ TEST_F(RecordCallTest, AnEventTravelsInSmallMessages) {
   EXPECT_EQ(start.event(), 0);
   EXPECT_EQ(start.first_row_id(), 0);
   EXPECT_EQ(start.row_count(), 2000);
-  EXPECT_THAT(start.arithmetic(), ::testing::StartsWith("cpu: OpenBLAS"));
+  EXPECT_THAT(start.arithmetic(), ::testing::StartsWith("cpu"));
   EXPECT_EQ(start.trainer_counts(0).trainer_count(), 1);
   EXPECT_EQ(start.buffer_bytes(), 2 * 1000 * kItemBytes);
   EXPECT_EQ(start.digest().row_sum(), server_.Digest("tables/t", 0)->row_sum());
@@ -176,7 +179,7 @@ TEST_F(RecordCallTest, BadRequestsAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, "buffer_bytes"));
   EXPECT_THAT(OpenRecord(server_, "last_event: 0").Finish(),
               StatusIs(absl::StatusCode::kInvalidArgument, "last_event"));
-  EXPECT_THAT(OpenRecord(server_, "table: 'tables/u'").Finish(),
+  EXPECT_THAT(OpenRecord(server_, "", "tables/u").Finish(),
               StatusIs(absl::StatusCode::kNotFound, "tables/u"));
   EXPECT_EQ(ReservedBytes(), table_bytes_);
 }
