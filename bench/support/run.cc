@@ -59,6 +59,7 @@ bool TakeFlag(std::string_view argument) {
 
 void AddContext() {
   benchmark::AddCustomContext("backend", the_backend->Description());
+  benchmark::AddCustomContext("backend_threads", absl::StrCat(ThreadCount()));
   benchmark::AddCustomContext("quick", the_run.quick ? "yes" : "no");
   benchmark::AddCustomContext("openblas_kernels", openblas_get_corename());
 }

@@ -84,7 +84,8 @@ class SuiteTest(unittest.TestCase):
         self.assertTrue(self.report["build"]["compiler"])
         self.assertRegex(self.report["build"]["flags"], "-O|-g")
         for context in self.report["context"].values():
-            self.assertRegex(context["backend"], "^cpu.*threads?$")
+            self.assertRegex(context["backend"], "^cpu, [a-z0-9]+ code, .")
+            self.assertGreaterEqual(int(context["backend_threads"]), 1)
 
     def test_the_file_names_no_host_and_no_path(self):
         for secret in (str(ROOT), str(pathlib.Path.home()), platform.node()):
