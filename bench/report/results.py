@@ -55,8 +55,8 @@ def summarize(output, bars):
 
 
 def context(output):
-    """What a binary says of itself: backend, code path, BLAS kernels."""
-    wanted = ("backend", "openblas_kernels")
+    """What a binary says of itself: backend, code path, threads, BLAS kernels."""
+    wanted = ("backend", "backend_threads", "openblas_kernels")
     return {key: output["context"][key] for key in wanted
             if key in output["context"]}
 
