@@ -1,7 +1,6 @@
 #include "client/examples/ngram_lm/lm_trainer.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/examples/ngram_lm/bf16.h"
 #include "client/examples/ngram_lm/corpus.h"
 #include "client/examples/ngram_lm/tables.h"
 #include "rowhouse/adamw.h"
@@ -31,11 +31,11 @@ std::vector<Tokens> Views(const std::vector<std::vector<int32_t>>& steps) {
   return {steps.begin(), steps.end()};
 }
 
-std::vector<int64_t> Widened(std::span<const int32_t> ids) {
+std::vector<int64_t> RowIds(std::span<const int32_t> ids) {
   return {ids.begin(), ids.end()};
 }
 
-std::span<std::byte> Bytes(std::span<float> values) {
+std::span<std::byte> Bytes(std::span<Bf16> values) {
   return std::as_writable_bytes(values);
 }
 
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<LmTrainer>> LmTrainer::Join(
   options.is_update = [own = trainer.get()](int64_t step) {
     return own->EndsCycle(step);
   };
-  options.gradient_dtype = DType::kFp32;
+  options.gradient_dtype = DType::kBf16;
   options.cache_row_count = CacheRowCount(batches.token_count());
   options.thread_count = 1;
   auto embedding = client::NgramEmbedding::Create(**ngrams, options);
@@ -139,32 +139,34 @@ absl::StatusOr<double> LmTrainer::Step(int64_t step) {
     absl::Status begun = BeginCycle(step);
     if (!begun.ok()) return begun;
   }
-  std::vector<float> words(size);
+  std::vector<Bf16> words(size);
   const auto rows =
-      words_->Pull(Widened(batch.tokens), Bytes(words), {.exact_event = step});
+      words_->Pull(RowIds(batch.tokens), Bytes(words), {.exact_event = step});
   if (!rows.ok()) return rows.status();
   const auto ngrams = NgramRows(batch.tokens);
   if (!ngrams.ok()) return ngrams.status();
-  std::vector<float> hidden(size);
-  model_.Forward(words, *ngrams, hidden);
+  std::vector<float> wide(size);
+  model_.Forward(Widened(words), *ngrams, wide);
+  const std::vector<Bf16> hidden = Rounded(wide);
 
-  const std::vector<int64_t> targets = Widened(batch.targets);
+  const std::vector<int64_t> targets = RowIds(batch.targets);
   client::HeadOptions options;
   options.event = step + 1;
   options.mean_token_count =
       trainer_count_ * static_cast<int64_t>(targets.size());
   const auto loss = head_->Forward(
-      {std::as_bytes(std::span(hidden)), DType::kFp32, targets}, options);
+      {std::as_bytes(std::span(hidden)), DType::kBf16, targets}, options);
   if (!loss.ok()) return loss.status();
-  std::vector<float> hidden_gradient(size);
+  std::vector<Bf16> hidden_gradient(size);
   absl::Status status = (*loss)->Backward(1.0, Bytes(hidden_gradient));
   if (!status.ok()) return status;
 
   status = embedding_->AccumulateGradient(
       batch.tokens, std::as_bytes(std::span(hidden_gradient)));
   if (!status.ok()) return status;
-  model_.Backward(hidden_gradient, words);  // The rows make room.
-  status = Contribute(step, *rows, words);
+  std::vector<float> gradients(size);
+  model_.Backward(Widened(hidden_gradient), gradients);
+  status = Contribute(step, *rows, gradients);
   if (status.ok() && EndsCycle(step)) status = EndCycle(step);
   if (!status.ok()) return status;
   next_step_ = step + 1;
@@ -172,17 +174,10 @@ absl::StatusOr<double> LmTrainer::Step(int64_t step) {
 }
 
 absl::StatusOr<std::vector<float>> LmTrainer::NgramRows(Tokens tokens) {
-  const size_t size = tokens.size() * static_cast<size_t>(dim_);
-  std::vector<uint16_t> rows(size);
-  const absl::Status status =
-      embedding_->Embed(tokens, std::as_writable_bytes(std::span(rows)));
+  std::vector<Bf16> rows(tokens.size() * static_cast<size_t>(dim_));
+  const absl::Status status = embedding_->Embed(tokens, Bytes(rows));
   if (!status.ok()) return status;
-  // bfloat16 is the upper half of an fp32.
-  std::vector<float> wide(size);
-  std::transform(rows.begin(), rows.end(), wide.begin(), [](uint16_t bits) {
-    return std::bit_cast<float>(uint32_t{bits} << 16);
-  });
-  return wide;
+  return Widened(rows);
 }
 
 absl::Status LmTrainer::Contribute(int64_t step, const client::RowSet& rows,
@@ -211,7 +206,7 @@ absl::StatusOr<double> LmTrainer::Evaluate(
     std::span<const std::vector<int32_t>> blocks) {
   std::vector<int64_t> all(static_cast<size_t>(words_->table().spec.row_count));
   std::iota(all.begin(), all.end(), 0);
-  std::vector<float> word_rows(all.size() * static_cast<size_t>(dim_));
+  std::vector<Bf16> word_rows(all.size() * static_cast<size_t>(dim_));
   const auto rows = words_->Pull(
       all, Bytes(word_rows), {.exact_event = next_step_, .training = false});
   if (!rows.ok()) return rows.status();
@@ -237,11 +232,11 @@ absl::StatusOr<double> LmTrainer::Evaluate(
   return scored_count == 0 ? 0 : sum / static_cast<double>(scored_count);
 }
 
-absl::StatusOr<double> LmTrainer::EvaluateBlock(
-    std::span<const int32_t> block, std::span<const float> word_rows,
-    int64_t& scored_count) {
+absl::StatusOr<double> LmTrainer::EvaluateBlock(std::span<const int32_t> block,
+                                                std::span<const Bf16> word_rows,
+                                                int64_t& scored_count) {
   const auto row_size = static_cast<size_t>(dim_);
-  std::vector<float> words;
+  std::vector<Bf16> words;
   words.reserve(block.size() * row_size);
   for (const int32_t token : block) {
     const auto row =
@@ -250,14 +245,15 @@ absl::StatusOr<double> LmTrainer::EvaluateBlock(
   }
   const auto ngrams = NgramRows(block);
   if (!ngrams.ok()) return ngrams.status();
-  std::vector<float> hidden(words.size());
-  model_.Forward(words, *ngrams, hidden);
+  std::vector<float> wide(words.size());
+  model_.Forward(Widened(words), *ngrams, wide);
+  const std::vector<Bf16> hidden = Rounded(wide);
   // Position t predicts the word at t + 1; the last one nothing.
-  std::vector<int64_t> targets = Widened(block.subspan(1));
+  std::vector<int64_t> targets = RowIds(block.subspan(1));
   targets.push_back(kIgnored);
   std::fill_n(targets.begin(), kFirstScored - 1, kIgnored);
   const auto evaluation =
-      head_->Evaluate({std::as_bytes(std::span(hidden)), DType::kFp32, targets},
+      head_->Evaluate({std::as_bytes(std::span(hidden)), DType::kBf16, targets},
                       {.event = next_step_ + 1, .ignore_index = kIgnored});
   if (!evaluation.ok()) return evaluation.status();
   scored_count += evaluation->valid_token_count;

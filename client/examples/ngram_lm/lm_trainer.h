@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/examples/ngram_lm/batches.h"
+#include "client/examples/ngram_lm/bf16.h"
 #include "client/examples/ngram_lm/context_model.h"
 #include "client/examples/ngram_lm/recipe.h"
 #include "rowhouse/cluster.h"
@@ -64,7 +65,7 @@ class LmTrainer {
                           std::span<const float> gradients);
   std::vector<std::vector<int32_t>> CycleTokens(int64_t first_step) const;
   absl::StatusOr<double> EvaluateBlock(std::span<const int32_t> block,
-                                       std::span<const float> word_rows,
+                                       std::span<const Bf16> word_rows,
                                        int64_t& scored_count);
 
   const Batches& batches_;

@@ -28,7 +28,7 @@ client::TableSpec CommonSpec(const TableSizes& sizes) {
 client::TableSpec WordSpec(const TableSizes& sizes, const Recipe& recipe) {
   client::TableSpec spec = CommonSpec(sizes);
   spec.row_count = sizes.vocabulary_size;
-  spec.row_dtype = DType::kFp32;
+  spec.row_dtype = DType::kBf16;  // With a master, below.
   spec.gradient_dtype = DType::kFp32;
   spec.shard_count = sizes.word_shard_count;
   spec.initializer = {client::Initializer::Kind::kUniform, /*seed=*/1,
@@ -36,6 +36,7 @@ client::TableSpec WordSpec(const TableSizes& sizes, const Recipe& recipe) {
   spec.max_contribution_row_count = sizes.step_token_count;
   spec.max_part_count = 2;  // The head's, the embedding's.
   client::DenseTableSpec dense;
+  dense.has_master = true;
   dense.has_bias = true;
   dense.max_head_token_count =
       std::max(sizes.step_token_count, sizes.call_token_count);
