@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/device/device_radix_sort.cuh>
+
+#include "kernels/cuda/entries.h"
+#include "kernels/cuda/launch.h"
+
+namespace rowhouse::kernels::cuda {
+namespace {
+
+// The parts of one launch, passed by value.
+struct PartBatch {
+  static constexpr int kParts = 64;
+
+  const int64_t* slots[kParts];
+  uint64_t rows[kParts];
+  int64_t end[kParts];  // Entries of the batch up to and with each part's.
+  int part_count = 0;
+  int64_t entry_count = 0;
+  int64_t row_stride_bytes = 0;
+
+  bool Add(const GradientPart& part) {
+    if (part_count == kParts) return false;
+    entry_count += part.row_count;
+    slots[part_count] = part.slots;
+    rows[part_count] = reinterpret_cast<uint64_t>(part.rows);
+    end[part_count] = entry_count;
+    ++part_count;
+    return true;
+  }
+};
+
+struct Entry {
+  int64_t slot;
+  uint64_t row;
+};
+
+__device__ Entry EntryAt(const PartBatch& batch, int64_t i) {
+  int part = 0;
+  while (i >= batch.end[part]) ++part;
+  const int64_t position = i - (part == 0 ? 0 : batch.end[part - 1]);
+  return {batch.slots[part][position],
+          batch.rows[part] +
+              static_cast<uint64_t>(position * batch.row_stride_bytes)};
+}
+
+__global__ void __launch_bounds__(kThreads)
+    GatherEntriesKernel(const __grid_constant__ PartBatch batch,
+                        int64_t* __restrict__ slots,
+                        uint64_t* __restrict__ rows) {
+  const int64_t stride = int64_t{gridDim.x} * kThreads;
+  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+       i < batch.entry_count; i += stride) {
+    const Entry entry = EntryAt(batch, i);
+    slots[i] = entry.slot;
+    rows[i] = entry.row;
+  }
+}
+
+constexpr int kBlockSortThreads = 1024;
+
+// One block gathers and sorts all entries of `batch`: keys and positions in
+// registers, kItems a thread, digits of 4 bits through shared memory.
+template <int kItems>
+__global__ void __launch_bounds__(kBlockSortThreads)
+    BlockSortKernel(const __grid_constant__ PartBatch batch, int slot_bits,
+                    int64_t* __restrict__ slots, uint64_t* __restrict__ rows) {
+  using Sort = cub::BlockRadixSort<uint32_t, kBlockSortThreads, kItems, uint32_t>;
+  __shared__ typename Sort::TempStorage scratch;
+  uint32_t keys[kItems];
+  uint32_t positions[kItems];
+#pragma unroll
+  for (int item = 0; item < kItems; ++item) {
+    const uint32_t i = threadIdx.x * kItems + item;
+    positions[item] = i;
+    // Places beyond the last entry sort behind all others, for they come last.
+    keys[item] = i < batch.entry_count
+                     ? static_cast<uint32_t>(EntryAt(batch, i).slot)
+                     : 0xffffffffU;
+  }
+  Sort(scratch).SortBlockedToStriped(keys, positions, 0, slot_bits);
+#pragma unroll
+  for (int item = 0; item < kItems; ++item) {
+    const int64_t i = item * kBlockSortThreads + threadIdx.x;
+    if (i >= batch.entry_count) continue;
+    slots[i] = keys[item];
+    rows[i] = EntryAt(batch, positions[item]).row;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    CheckIncreasingKernel(const int64_t* __restrict__ slots, int64_t count,
+                          int32_t* unordered) {
+  const int64_t stride = int64_t{gridDim.x} * kThreads;
+  bool bad = false;
+  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i + 1 < count;
+       i += stride) {
+    bad |= slots[i] >= slots[i + 1];
+  }
+  if (bad) *unordered = 1;  // All that write it write the same.
+}
+
+__global__ void __launch_bounds__(kThreads)
+    CombineBitsKernel(const int64_t* __restrict__ slots, int64_t count,
+                      unsigned long long* bits) {
+  const int64_t stride = int64_t{gridDim.x} * kThreads;
+  unsigned long long combined = 0;
+  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count;
+       i += stride) {
+    combined |= static_cast<unsigned long long>(slots[i]);
+  }
+  for (int offset = kWarpSize / 2; offset > 0; offset /= 2) {
+    combined |= __shfl_xor_sync(kAllLanes, combined, offset);
+  }
+  if (threadIdx.x % kWarpSize == 0) atomicOr(bits, combined);
+}
+
+cudaError_t Sort(void* scratch, size_t& scratch_bytes,
+                 cub::DoubleBuffer<uint64_t>& keys,
+                 cub::DoubleBuffer<uint64_t>& values, int64_t count,
+                 int slot_bits, cudaStream_t stream) {
+  return cub::DeviceRadixSort::SortPairs(scratch, scratch_bytes, keys, values,
+                                         count, 0, slot_bits, stream);
+}
+
+}  // namespace
+
+EntryScratch EntryScratch::Cut(ScratchCutter& cutter, int64_t count) {
+  EntryScratch scratch;
+  for (int i = 0; i < 2; ++i) {
+    scratch.slots[i] = cutter.Take<int64_t>(count);
+    scratch.rows[i] = cutter.Take<uint64_t>(count);
+  }
+  size_t bytes = 0;
+  cub::DoubleBuffer<uint64_t> none(nullptr, nullptr);
+  (void)Sort(nullptr, bytes, none, none, count, 63, nullptr);
+  scratch.sort_bytes = static_cast<int64_t>(bytes);
+  scratch.sort = cutter.Take<char>(scratch.sort_bytes);
+  return scratch;
+}
+
+cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
+                              int64_t row_stride_bytes, int slot_bits,
+                              const EntryScratch& scratch, Entries& entries,
+                              cudaStream_t stream) {
+  constexpr int64_t kMostInBlock = 8 * kBlockSortThreads;
+  entries = {scratch.slots[0], scratch.rows[0], 0};
+  size_t next = 0;
+  while (next < parts.size()) {
+    PartBatch batch;
+    batch.row_stride_bytes = row_stride_bytes;
+    for (; next < parts.size(); ++next) {
+      if (parts[next].row_count > 0 && !batch.Add(parts[next])) break;
+    }
+    int64_t* const slots = scratch.slots[0] + entries.count;
+    uint64_t* const rows = scratch.rows[0] + entries.count;
+    const bool all = entries.count == 0 && next == parts.size();
+    entries.count += batch.entry_count;
+    if (all && batch.entry_count <= kMostInBlock && slot_bits <= 32) {
+      const auto kernel = batch.entry_count <= 2 * kBlockSortThreads
+                              ? BlockSortKernel<2>
+                              : BlockSortKernel<8>;
+      kernel<<<1, kBlockSortThreads, 0, stream>>>(
+          batch, std::max(slot_bits, 1), slots, rows);
+      return cudaGetLastError();
+    }
+    GatherEntriesKernel<<<BlocksFor(batch.entry_count, kThreads), kThreads, 0,
+                          stream>>>(batch, slots, rows);
+    if (cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
+      return error;
+    }
+  }
+  cub::DoubleBuffer<uint64_t> keys(
+      reinterpret_cast<uint64_t*>(scratch.slots[0]),
+      reinterpret_cast<uint64_t*>(scratch.slots[1]));
+  cub::DoubleBuffer<uint64_t> values(scratch.rows[0], scratch.rows[1]);
+  size_t bytes = static_cast<size_t>(scratch.sort_bytes);
+  const cudaError_t error = Sort(scratch.sort, bytes, keys, values,
+                                 entries.count, std::max(slot_bits, 1), stream);
+  entries.slots = reinterpret_cast<const int64_t*>(keys.Current());
+  entries.rows = values.Current();
+  return error;
+}
+
+cudaError_t LaunchCheckIncreasing(const int64_t* slots, int64_t count,
+                                  int32_t* unordered, cudaStream_t stream) {
+  CheckIncreasingKernel<<<FewBlocksFor(count, kThreads), kThreads, 0, stream>>>(
+      slots, count, unordered);
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchCombineBits(const int64_t* slots, int64_t count,
+                              unsigned long long* bits, cudaStream_t stream) {
+  CombineBitsKernel<<<FewBlocksFor(count, kThreads), kThreads, 0, stream>>>(
+      slots, count, bits);
+  return cudaGetLastError();
+}
+
+}  // namespace rowhouse::kernels::cuda
