@@ -20,7 +20,7 @@ target_compile_options(rowhouse_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
   "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-fmad=false -ftz=false -prec-div=true -prec-sqrt=true>"
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror>
-  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:--expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-std=c++20 --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra>"
   # GCC 12 finds uninitialized members in optionals that hold nothing.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>
   # clang 14 calls no square root constant; nvcc wants such functions constexpr.

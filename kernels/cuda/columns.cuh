@@ -52,15 +52,9 @@ struct alignas(16) Columns {
   T x[kLaneColumns];
 };
 
-/// Rows of `T` that begin at multiples of 16 bytes, `dim` at one of 8.
-template <typename T>
-bool IsVectorRow(const void* rows, int64_t stride) {
-  return reinterpret_cast<uintptr_t>(rows) % 16 == 0 &&
-         stride % kLaneColumns == 0;
-}
-
-/// Loads `row[column .. +7]`, past `dim` zeros. `kVector`: `IsVectorRow`, and
-/// the memory is read or written once: it need not stay in the cache.
+/// Loads `row[column .. +7]`, past `dim` zeros. `kVector`: rows begin at
+/// multiples of 16 bytes and `dim` is one of 8; that memory is read or written
+/// once and need not stay in the cache.
 template <bool kVector, typename T>
 __device__ Columns<T> LoadColumns(const T* row, int64_t column, int64_t dim) {
   Columns<T> columns;

@@ -38,23 +38,16 @@ __device__ LaneRow<kGroups> SumShortRun(const Entries& entries, int64_t first,
                                         int64_t dim) {
   const int lane = threadIdx.x % kWarpSize;
   const uint64_t rows = lane < length ? entries.rows[first + lane] : 0;
-  const auto load = [&](int entry, Columns<Gradient>(&to)[kGroups]) {
-    const auto* row = reinterpret_cast<const Gradient*>(
-        __shfl_sync(kAllLanes, rows, entry));
-#pragma unroll
-    for (int k = 0; k < kGroups; ++k) {
-      to[k] = LoadColumns<kVector>(row, column + k * kGroupColumns, dim);
-    }
-  };
   LaneRow<kGroups> chunk;
   LaneRow<kGroups> total;
-  Columns<Gradient> next[kGroups];
-  load(0, next);
   for (int entry = 0; entry < length; ++entry) {
+    const auto* row = reinterpret_cast<const Gradient*>(
+        __shfl_sync(kAllLanes, rows, entry));
     Columns<Gradient> now[kGroups];
 #pragma unroll
-    for (int k = 0; k < kGroups; ++k) now[k] = next[k];
-    if (entry + 1 < length) load(entry + 1, next);  // While this one is added.
+    for (int k = 0; k < kGroups; ++k) {
+      now[k] = LoadColumns<kVector>(row, column + k * kGroupColumns, dim);
+    }
     const bool begins = entry % kRunChunk == 0;
 #pragma unroll
     for (int k = 0; k < kGroups; ++k) {

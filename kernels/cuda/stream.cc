@@ -26,11 +26,13 @@ absl::Status Stream::Make() {
   absl::Status made =
       ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
                "making a stream");
-  for (cudaEvent_t& free : piece_free_) {
-    if (!made.ok()) return made;
-    made = ToStatus(cudaEventCreateWithFlags(&free, cudaEventDisableTiming),
+  const auto make_event = [&](cudaEvent_t& event) {
+    if (!made.ok()) return;
+    made = ToStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
                     "making an event");
-  }
+  };
+  for (cudaEvent_t& free : piece_free_) make_event(free);
+  make_event(peeked_);
   constexpr int64_t kAllResultBytes = kResultCount * kResultBytes;
   if (made.ok()) made = Put(AllocateMemory(kAllResultBytes), results_);
   if (made.ok()) made = Put(AllocatePinned(kAllResultBytes), host_results_);
@@ -44,6 +46,7 @@ Stream::~Stream() {
   for (cudaEvent_t free : piece_free_) {
     if (free != nullptr) (void)cudaEventDestroy(free);
   }
+  if (peeked_ != nullptr) (void)cudaEventDestroy(peeked_);
   (void)cudaStreamDestroy(stream_);
 }
 

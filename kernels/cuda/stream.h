@@ -83,6 +83,22 @@ class Stream {
     return absl::OkStatus();
   }
 
+  /// Reads `*value`, part of a result, as the work enqueued so far leaves it;
+  /// the device goes on with what `meanwhile` enqueues.
+  template <typename T, typename Meanwhile>
+  absl::StatusOr<T> Peek(const T* value, Meanwhile meanwhile) {
+    void* const host = HostOf(value);
+    cudaError_t error = cudaMemcpyAsync(host, value, sizeof(T),
+                                        cudaMemcpyDeviceToHost, stream_);
+    if (error == cudaSuccess) error = cudaEventRecord(peeked_, stream_);
+    if (error == cudaSuccess) error = meanwhile();
+    if (error == cudaSuccess) error = cudaEventSynchronize(peeked_);
+    if (error != cudaSuccess) return ToStatus(error, "reading a result");
+    T read;
+    std::memcpy(&read, host, sizeof(T));
+    return read;
+  }
+
   /// Copies host memory `from`, which may be freed on return, to the device,
   /// through page-locked memory: the host fills one piece while the device
   /// takes another.
@@ -109,6 +125,7 @@ class Stream {
   std::vector<std::function<void()>> deliveries_;
   Buffer pieces_;  // Page-locked.
   cudaEvent_t piece_free_[kPieceCount] = {};
+  cudaEvent_t peeked_ = nullptr;
   int piece_ = 0;
 };
 
