@@ -11,10 +11,10 @@ namespace rowhouse::kernels::cuda {
 /// `UpdateWeight` for a row of weights, with the row's one division done once.
 ///
 /// With `y` the correctly rounded reciprocal of a divisor `d`, `q = x*y`,
-/// `r = x - q*d` (exact by fma), `q + r*y` is the correctly rounded `x / d`
+/// `r = q*d - x` (exact by fma), `q - r*y` is the correctly rounded `x / d`
 /// (Markstein 1990), as long as nothing is subnormal or overflows on the way.
-/// That is so for |x| in [2^-60, 2^60] and for `d` in [2^-60, 2^60]; +0 comes
-/// out as +0. So three operations stand for a division of some twenty;
+/// That is so for |x| in [2^-60, 2^60] and for `d` in [2^-60, 2^60]; zeros keep
+/// their sign, for an exact `r` is +0. So three operations stand for a division of some twenty;
 /// `IsExact` says afterwards, for all elements at once, whether they may.
 class WeightUpdate {
  public:
@@ -37,8 +37,8 @@ class WeightUpdate {
     const uint32_t bits = __float_as_uint(x);
     least_ = min(least_, bits + bits - 1U);
     const float q = x * reciprocal_;
-    const float quotient =
-        __fmaf_rn(__fmaf_rn(-q, denominator_, x), reciprocal_, q);
+    const float excess = __fmaf_rn(q, denominator_, -x);
+    const float quotient = __fmaf_rn(-excess, reciprocal_, q);
     const float u = quotient * factors_.step_size;
     const float decayed = u + p * factors_.decay;
     return p - (u * p > 0.0F ? decayed : u);
