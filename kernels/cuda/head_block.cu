@@ -1,6 +1,5 @@
-#include "kernels/cuda/head_block.h"
-
 #include "kernels/arithmetic.h"
+#include "kernels/cuda/head_block.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/element.h"
 #include "kernels/exp.h"
@@ -102,8 +101,8 @@ __global__ void __launch_bounds__(kWarpSize* kStripes)
     const float upstream = merged.upstream[token];
     const float logit = block.logits[i * block.rows.count + j];
     const float x = bias == nullptr ? logit : logit + my_bias;
-    float value = Exp(x - merged.max_logits[token]) *
-                  (upstream / merged.exp_sums[token]);
+    float value =
+        Exp(x - merged.max_logits[token]) * (upstream / merged.exp_sums[token]);
     if (targets[token] - block.rows.first == j) value = value - upstream;
     p[i * p_stride + j] = Narrow<Compute>(value);
     sum = sum + value;
@@ -134,8 +133,9 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t LaunchCopyRows(const RowBlock& from, const int64_t* from_rows,
-                     const RowBlock& to, const int64_t* to_rows,
-                     int64_t row_count, int64_t dim, cudaStream_t stream) {
+                           const RowBlock& to, const int64_t* to_rows,
+                           int64_t row_count, int64_t dim,
+                           cudaStream_t stream) {
   if (row_count == 0 || dim == 0) return cudaSuccess;
   WithDenseElement(from.dtype, [&]<typename From>() {
     WithDenseElement(to.dtype, [&]<typename To>() {
@@ -147,21 +147,23 @@ cudaError_t LaunchCopyRows(const RowBlock& from, const int64_t* from_rows,
   return cudaGetLastError();
 }
 
-cudaError_t LaunchMergeStatistics(const LogitBlock& block, const HeadSlice& slice,
-                            const HeadInputs& inputs,
-                            const HeadStatistics& statistics,
-                            cudaStream_t stream) {
+cudaError_t LaunchMergeStatistics(const LogitBlock& block,
+                                  const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadStatistics& statistics,
+                                  cudaStream_t stream) {
   MergeStatisticsKernel<<<static_cast<unsigned>(block.tokens.count), kThreads,
                           0, stream>>>(block, slice.bias, inputs.targets,
                                        statistics);
   return cudaGetLastError();
 }
 
-cudaError_t LaunchFormLogitGradient(const LogitBlock& block, const HeadSlice& slice,
-                              const HeadInputs& inputs,
-                              const HeadMerged& merged, const int64_t* tokens,
-                              const RowBlock& p, float* column_sums,
-                              cudaStream_t stream) {
+cudaError_t LaunchFormLogitGradient(const LogitBlock& block,
+                                    const HeadSlice& slice,
+                                    const HeadInputs& inputs,
+                                    const HeadMerged& merged,
+                                    const int64_t* tokens, const RowBlock& p,
+                                    float* column_sums, cudaStream_t stream) {
   WithDenseElement(p.dtype, [&]<typename Compute>() {
     LogitGradientKernel<<<BlocksFor(block.rows.count, kWarpSize),
                           dim3(kWarpSize, kStripes), 0, stream>>>(
@@ -172,8 +174,8 @@ cudaError_t LaunchFormLogitGradient(const LogitBlock& block, const HeadSlice& sl
 }
 
 cudaError_t LaunchAddBiasGradient(const float* column_sums, int64_t block_count,
-                            int64_t stride, int64_t row_count, float* bias_grad,
-                            cudaStream_t stream) {
+                                  int64_t stride, int64_t row_count,
+                                  float* bias_grad, cudaStream_t stream) {
   AddBiasGradientKernel<<<BlocksFor(row_count, kThreads), kThreads, 0,
                           stream>>>(column_sums, block_count, stride, row_count,
                                     bias_grad);
