@@ -169,7 +169,7 @@ absl::Status HeadHiddenGradient(Executor& executor, const HeadSlice& slice,
                                 std::span<std::byte> kept,
                                 float* hidden_gradient) {
   const std::vector<int64_t> tokens =
-      TokensWithGradient(merged, inputs.token_count);
+      TokensWithGradient(merged.upstream, inputs.token_count);
   const HeadCall call = HeadCall::Of(slice, inputs, tokens, blocks);
   const KeptGradient keep = KeptGradient::Of(call, kept, blocks);
   ClearHiddenGradient(executor, call, merged, hidden_gradient);

@@ -3,43 +3,19 @@
 
 /// Rows in a warp's registers: lane `l` holds columns `256k + 8l .. +7` of each
 /// group `k` of 256, which is one load of 16 bytes at bf16 and what the order
-/// of a row's sum of squares wants (arithmetic.h). bf16 elements are
-/// `uint16_t`, fp32 elements `float`, fp16 elements `Fp16`.
+/// of a row's sum of squares wants (arithmetic.h).
 
 #include <cstdint>
 
 #include "kernels/arithmetic.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/element.h"
 
 namespace rowhouse::kernels::cuda {
 
 inline constexpr int kLaneColumns = 8;
 inline constexpr int kGroupColumns = kWarpSize * kLaneColumns;
 static_assert(kGroupColumns == kSquarePartials);
-
-struct Fp16 {
-  uint16_t bits;
-};
-
-__device__ inline float Widen(uint16_t bits) { return Bf16ToFloat(bits); }
-__device__ inline float Widen(float x) { return x; }
-__device__ inline float Widen(Fp16 x) { return Fp16ToFloat(x.bits); }
-
-/// Rounds to `T`, NaN to the canonical one.
-template <typename T>
-__device__ T Narrow(float x);
-template <>
-__device__ inline uint16_t Narrow<uint16_t>(float x) {
-  return FloatToBf16(x);
-}
-template <>
-__device__ inline float Narrow<float>(float x) {
-  return Canonical(x);
-}
-template <>
-__device__ inline Fp16 Narrow<Fp16>(float x) {
-  return {FloatToFp16(x)};
-}
 
 __device__ inline bool IsFiniteElement(uint16_t bits) {
   return (bits & 0x7f80U) != 0x7f80U;

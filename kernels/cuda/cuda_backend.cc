@@ -7,7 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/dense.h"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/head.h"
 #include "kernels/cuda/memory.h"
+#include "kernels/cuda/ngram.h"
 #include "kernels/cuda/sparse.h"
 #include "kernels/cuda/status.h"
 #include "kernels/cuda/stream.h"
@@ -17,11 +21,6 @@ namespace rowhouse::kernels::cuda {
 namespace {
 
 constexpr int kStreamCount = 8;
-
-absl::Status Missing(const char* operation) {
-  return absl::UnimplementedError(
-      absl::StrCat("the CUDA backend has no ", operation, " yet"));
-}
 
 // Threads take streams in turn, and each stays with its own.
 size_t StreamOfThread() {
@@ -130,56 +129,88 @@ class CudaBackend final : public Backend {
     });
   }
 
-  absl::Status InitializeDense(const DenseTable&, const Initializer&,
-                               bool) override {
-    return Missing("InitializeDense");
+  absl::Status InitializeDense(const DenseTable& table,
+                               const Initializer& initializer,
+                               bool fresh) override {
+    return Run([&](Stream& stream) {
+      return cuda::InitializeDense(stream, table, initializer, fresh);
+    });
   }
 
-  absl::Status WriteDenseRows(const DenseTable&, int64_t, int64_t,
-                              const void*) override {
-    return Missing("WriteDenseRows");
+  absl::Status WriteDenseRows(const DenseTable& table, int64_t first_slot,
+                              int64_t row_count, const void* rows) override {
+    return Run([&](Stream& stream) {
+      return cuda::WriteDenseRows(stream, table, first_slot, row_count, rows);
+    });
   }
 
-  absl::Status ClearMainGrad(const DenseTable&) override {
-    return Missing("ClearMainGrad");
+  absl::Status ClearMainGrad(const DenseTable& table) override {
+    return Run([&](Stream& stream) {
+      return cuda::ClearMainGrad(stream, table);
+    });
   }
 
-  absl::Status AccumulateEmbeddingGradient(const MainGrad&,
-                                           const EmbeddingGradient&) override {
-    return Missing("AccumulateEmbeddingGradient");
+  absl::Status AccumulateEmbeddingGradient(
+      const MainGrad& main_grad, const EmbeddingGradient& gradient) override {
+    return Run([&](Stream& stream) {
+      return cuda::AccumulateEmbeddingGradient(stream, main_grad, gradient);
+    });
   }
 
-  absl::Status ApplyAdamW(const DenseTable&, const AdamWFactors&,
-                          NonFinitePolicy, EventReport&) override {
-    return Missing("ApplyAdamW");
+  absl::Status ApplyAdamW(const DenseTable& table, const AdamWFactors& factors,
+                          NonFinitePolicy policy,
+                          EventReport& report) override {
+    return Run([&](Stream& stream) {
+      return cuda::ApplyAdamW(stream, table, factors, policy, report);
+    });
   }
 
-  absl::Status DenseStatistics(const DenseTable&,
-                               GradientStatistics&) override {
-    return Missing("DenseStatistics");
+  absl::Status DenseStatistics(const DenseTable& table,
+                               GradientStatistics& statistics) override {
+    return Run([&](Stream& stream) {
+      return cuda::DenseStatistics(stream, table, statistics);
+    });
   }
 
-  absl::Status DenseDigest(const DenseTable&, uint64_t&) override {
-    return Missing("DenseDigest");
+  absl::Status DenseDigest(const DenseTable& table, uint64_t& sum) override {
+    return Run([&](Stream& stream) {
+      return cuda::DenseDigest(stream, table, sum);
+    });
   }
 
-  absl::Status HeadTokenStatistics(const HeadSlice&, const HeadInputs&,
-                                   const HeadBlocks&,
-                                   const HeadStatistics&) override {
-    return Missing("HeadTokenStatistics");
+  absl::Status HeadTokenStatistics(const HeadSlice& slice,
+                                   const HeadInputs& inputs,
+                                   const HeadBlocks& blocks,
+                                   const HeadStatistics& statistics) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadTokenStatistics(stream, gemm, slice, inputs, blocks,
+                                       statistics);
+    });
   }
 
-  absl::Status HeadHiddenGradient(const HeadSlice&, const HeadInputs&,
-                                  const HeadMerged&, const HeadBlocks&,
-                                  std::span<std::byte>, float*) override {
-    return Missing("HeadHiddenGradient");
+  absl::Status HeadHiddenGradient(const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadMerged& merged,
+                                  const HeadBlocks& blocks,
+                                  std::span<std::byte> kept,
+                                  float* hidden_gradient) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadHiddenGradient(stream, gemm, slice, inputs, merged,
+                                      blocks, kept, hidden_gradient);
+    });
   }
 
-  absl::Status HeadWeightGradient(const HeadSlice&, const HeadInputs&,
-                                  const HeadMerged&, const HeadBlocks&,
-                                  std::span<const std::byte>, const MainGrad&,
-                                  float*) override {
-    return Missing("HeadWeightGradient");
+  absl::Status HeadWeightGradient(const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadMerged& merged,
+                                  const HeadBlocks& blocks,
+                                  std::span<const std::byte> kept,
+                                  const MainGrad& main_grad,
+                                  float* bias_grad) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadWeightGradient(stream, gemm, slice, inputs, merged,
+                                      blocks, kept, main_grad, bias_grad);
+    });
   }
 
   absl::Status LandRows(const void* from, void* to, int64_t row_count,
@@ -191,45 +222,67 @@ class CudaBackend final : public Backend {
     });
   }
 
-  absl::Status NgramRowIds(std::span<const int32_t>, int64_t,
-                           std::span<int64_t>) override {
-    return Missing("NgramRowIds");
+  absl::Status NgramRowIds(std::span<const int32_t> tokens,
+                           int64_t table_row_count,
+                           std::span<int64_t> row_ids) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramRowIds(stream, tokens, table_row_count, row_ids);
+    });
   }
 
-  absl::Status NgramEmbedForward(const void*, DType, int64_t,
-                                 std::span<const int32_t>,
-                                 std::span<const int64_t>, const SignPool&,
-                                 void*) override {
-    return Missing("NgramEmbedForward");
+  absl::Status NgramEmbedForward(const void* cache, DType dtype, int64_t dim,
+                                 std::span<const int32_t> tokens,
+                                 std::span<const int64_t> slots,
+                                 const SignPool& pool, void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramEmbedForward(stream, cache, dtype, dim, tokens, slots,
+                                     pool, out);
+    });
   }
 
-  absl::Status NgramEmbedBackward(const void*, DType, int64_t,
-                                  std::span<const int32_t>, const SignPool&,
-                                  void*) override {
-    return Missing("NgramEmbedBackward");
+  absl::Status NgramEmbedBackward(const void* gradient, DType dtype,
+                                  int64_t dim, std::span<const int32_t> tokens,
+                                  const SignPool& pool,
+                                  void* row_gradient) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramEmbedBackward(stream, gradient, dtype, dim, tokens,
+                                      pool, row_gradient);
+    });
   }
 
-  absl::Status SumNgramGradients(std::span<const NgramStep>, DType, int64_t,
-                                 const SignPool&, int64_t, DType,
-                                 void*) override {
-    return Missing("SumNgramGradients");
+  absl::Status SumNgramGradients(std::span<const NgramStep> steps,
+                                 DType gradient_dtype, int64_t dim,
+                                 const SignPool& pool, int64_t slot_count,
+                                 DType wire_dtype, void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::SumNgramGradients(stream, steps, gradient_dtype, dim, pool,
+                                     slot_count, wire_dtype, out);
+    });
   }
 
  private:
   struct Queue {
     Mutex mutex;
-    std::unique_ptr<Stream> stream;  // Used with `mutex` held.
+    std::unique_ptr<Stream> stream;  // Used with `mutex` held,
+    Gemm gemm;                       // and this on that stream.
   };
 
-  // Calls `operation` with the thread's stream, which no other thread has.
+  // Calls `operation` with the thread's stream, which no other thread has, and
+  // what forms products on it.
   template <typename Operation>
-  absl::Status Run(Operation operation) {
+  absl::Status RunWithGemm(Operation operation) {
     absl::Status chosen =
         ToStatus(cudaSetDevice(device_), "choosing the device");
     if (!chosen.ok()) return chosen;
     Queue& queue = queues_[StreamOfThread()];
     MutexLock lock(queue.mutex);
-    return operation(*queue.stream);
+    return operation(*queue.stream, queue.gemm);
+  }
+
+  template <typename Operation>
+  absl::Status Run(Operation operation) {
+    return RunWithGemm(
+        [&](Stream& stream, Gemm&) { return operation(stream); });
   }
 
   const int device_;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/cuda/entries.h"
@@ -57,34 +56,90 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-constexpr int kBlockSortThreads = 1024;
+// A sort in one launch, for as many entries as let it beat a radix sort, whose
+// passes are launches: every block ranks some entries among all.
+constexpr int64_t kMostRanked = 32768;
+constexpr int kRankThreads = 512;
+constexpr int kRanked = 64;  // Entries that a block ranks.
 
-// One block gathers and sorts all entries of `batch`: keys and positions in
-// registers, kItems a thread, digits of 4 bits through shared memory.
-template <int kItems>
-__global__ void __launch_bounds__(kBlockSortThreads)
-    BlockSortKernel(const __grid_constant__ PartBatch batch, int slot_bits,
-                    int64_t* __restrict__ slots, uint64_t* __restrict__ rows) {
-  using Sort = cub::BlockRadixSort<uint32_t, kBlockSortThreads, kItems, uint32_t>;
-  __shared__ typename Sort::TempStorage scratch;
-  uint32_t keys[kItems];
-  uint32_t positions[kItems];
+// An entry as a number; no two are equal.
+__device__ uint64_t RankKey(const PartBatch& batch, int64_t i) {
+  return static_cast<uint64_t>(EntryAt(batch, i).slot) << 32 |
+         static_cast<uint64_t>(i);
+}
+
+// How many of `sorted` are at most `key`.
+__device__ int CountNotAbove(const uint64_t (&sorted)[kRanked], uint64_t key) {
+  int count = 0;
 #pragma unroll
-  for (int item = 0; item < kItems; ++item) {
-    const uint32_t i = threadIdx.x * kItems + item;
-    positions[item] = i;
-    // Places beyond the last entry sort behind all others, for they come last.
-    keys[item] = i < batch.entry_count
-                     ? static_cast<uint32_t>(EntryAt(batch, i).slot)
-                     : 0xffffffffU;
+  for (int step = kRanked / 2; step > 0; step /= 2) {
+    if (sorted[count + step - 1] <= key) count += step;
   }
-  Sort(scratch).SortBlockedToStriped(keys, positions, 0, slot_bits);
+  return count + (sorted[count] <= key ? 1 : 0);
+}
+
+// The block's entries are put in order, all entries are counted into the gaps
+// between them, and the counts so far are the ranks. Every block reads all
+// slots.
+__global__ void __launch_bounds__(kRankThreads)
+    RankSortKernel(const __grid_constant__ PartBatch batch,
+                   int64_t* __restrict__ slots, uint64_t* __restrict__ rows) {
+  __shared__ uint64_t mine[kRanked];
+  __shared__ uint64_t sorted[kRanked];
+  __shared__ int gaps[kRanked];  // Entries below each of `sorted` and no other.
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t first = int64_t{blockIdx.x} * kRanked;
+  if (thread < kRanked) {
+    const int64_t i = first + thread;
+    // Places beyond the last entry sort behind all others.
+    mine[thread] = i < batch.entry_count ? RankKey(batch, i)
+                                         : ~uint64_t{0} - (kRanked - thread);
+    gaps[thread] = 0;
+  }
+  __syncthreads();
+  constexpr int kThreadsOfEntry = kRankThreads / kRanked;
+  const uint64_t key = mine[thread / kThreadsOfEntry];
+  int rank = 0;
 #pragma unroll
-  for (int item = 0; item < kItems; ++item) {
-    const int64_t i = item * kBlockSortThreads + threadIdx.x;
-    if (i >= batch.entry_count) continue;
-    slots[i] = keys[item];
-    rows[i] = EntryAt(batch, positions[item]).row;
+  for (int i = 0; i < kRanked; i += kThreadsOfEntry) {
+    rank += mine[i + thread % kThreadsOfEntry] < key ? 1 : 0;
+  }
+#pragma unroll
+  for (int offset = kThreadsOfEntry / 2; offset > 0; offset /= 2) {
+    rank += __shfl_xor_sync(kAllLanes, rank, offset);
+  }
+  if (thread % kThreadsOfEntry == 0) sorted[rank] = key;
+  __syncthreads();
+
+  // The lowest gap may take most entries: it is counted in registers.
+  int lowest = 0;
+#pragma unroll 4
+  for (int64_t i = thread; i < batch.entry_count; i += kRankThreads) {
+    const int gap = CountNotAbove(sorted, RankKey(batch, i));
+    lowest += gap == 0 ? 1 : 0;
+    if (gap > 0 && gap < kRanked) atomicAdd(&gaps[gap], 1);
+  }
+  lowest = __reduce_add_sync(kAllLanes, lowest);
+  if (thread % kWarpSize == 0) atomicAdd(&gaps[0], lowest);
+  __syncthreads();
+
+  if (thread >= kWarpSize) return;
+  static_assert(kRanked == 2 * kWarpSize);
+  const int low = gaps[2 * thread];
+  const int both = low + gaps[2 * thread + 1];
+  int sum = both;  // Over the lanes up to this one.
+#pragma unroll
+  for (int offset = 1; offset < kWarpSize; offset *= 2) {
+    const int other = __shfl_up_sync(kAllLanes, sum, offset);
+    if (thread >= offset) sum += other;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    if (first + 2 * thread + i >= batch.entry_count) continue;
+    const int64_t to = sum - both + (i == 0 ? low : both);
+    const uint64_t ranked = sorted[2 * thread + i];
+    slots[to] = static_cast<int64_t>(ranked >> 32);
+    rows[to] = EntryAt(batch, static_cast<uint32_t>(ranked)).row;
   }
 }
 
@@ -143,7 +198,6 @@ cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
                               int64_t row_stride_bytes, int slot_bits,
                               const EntryScratch& scratch, Entries& entries,
                               cudaStream_t stream) {
-  constexpr int64_t kMostInBlock = 8 * kBlockSortThreads;
   entries = {scratch.slots[0], scratch.rows[0], 0};
   size_t next = 0;
   while (next < parts.size()) {
@@ -156,12 +210,9 @@ cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
     uint64_t* const rows = scratch.rows[0] + entries.count;
     const bool all = entries.count == 0 && next == parts.size();
     entries.count += batch.entry_count;
-    if (all && batch.entry_count <= kMostInBlock && slot_bits <= 32) {
-      const auto kernel = batch.entry_count <= 2 * kBlockSortThreads
-                              ? BlockSortKernel<2>
-                              : BlockSortKernel<8>;
-      kernel<<<1, kBlockSortThreads, 0, stream>>>(
-          batch, std::max(slot_bits, 1), slots, rows);
+    if (all && batch.entry_count <= kMostRanked && slot_bits <= 32) {
+      RankSortKernel<<<BlocksFor(batch.entry_count, kRanked), kRankThreads, 0,
+                       stream>>>(batch, slots, rows);
       return cudaGetLastError();
     }
     GatherEntriesKernel<<<BlocksFor(batch.entry_count, kThreads), kThreads, 0,

@@ -31,10 +31,12 @@ struct EntryScratch {
 
 /// Enqueues the gathering of `parts`, rows of which are `row_stride_bytes`
 /// apart, and a stable sort by slot; `entries` are then those in `scratch`.
-/// One block sorts a few thousand entries of a few parts by itself; CUB's radix
-/// sort does the rest. Slots are below `2^slot_bits`, `slot_bits` at most 63.
+/// Up to 32,768 entries of up to 64 parts are sorted by one kernel that ranks
+/// each among all; CUB's radix sort does the rest. Slots are below
+/// `2^slot_bits`, `slot_bits` at most 63.
 ///
-/// Moves 32 bytes an entry and radix pass, 8 slot bits a pass.
+/// The radix sort moves 32 bytes an entry and pass, 8 slot bits a pass; ranking
+/// reads all slots once for every 64 entries.
 cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
                               int64_t row_stride_bytes, int slot_bits,
                               const EntryScratch& scratch, Entries& entries,

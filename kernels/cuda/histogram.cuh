@@ -32,12 +32,8 @@ struct Histogram {
       atomicAdd(&non_finite_rows, 1ULL);
       return;
     }
-    const uint32_t bits = __float_as_uint(sum_of_squares);
-    const uint32_t exponent = bits >> 23;  // The sign is never set.
-    const uint32_t fraction = bits & 0x7fffffU;
-    atomicAdd(&sums[max(exponent, 1U)],
-              static_cast<unsigned long long>(
-                  exponent == 0 ? fraction : fraction | 0x800000U));
+    const SquareTerm term = SquareTerm::Of(sum_of_squares);
+    atomicAdd(&sums[term.exponent], uint64_t{term.significand});
   }
 
   /// All threads call it last.

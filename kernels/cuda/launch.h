@@ -25,6 +25,14 @@ inline unsigned FewBlocksFor(int64_t count, int64_t per_block) {
   return std::min(BlocksFor(count, per_block), 1056U);
 }
 
+/// Whether 8 columns of rows `stride` elements apart are loads of 16 bytes, if
+/// rows have a multiple of 8 columns.
+inline bool IsVectorRow(const void* rows, int64_t stride) {
+  constexpr int64_t kColumnsAtOnce = 8;
+  return reinterpret_cast<uintptr_t>(rows) % 16 == 0 &&
+         stride % kColumnsAtOnce == 0;
+}
+
 }  // namespace rowhouse::kernels::cuda
 
 #endif  // ROWHOUSE_KERNELS_CUDA_LAUNCH_H_

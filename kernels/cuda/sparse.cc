@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/content.h"
 #include "kernels/cuda/entries.h"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/row_adam.h"
 #include "kernels/cuda/rows.h"
@@ -32,13 +33,6 @@ const GradientPart* OnlyPart(std::span<const GradientPart> parts) {
     only = &part;
   }
   return only;
-}
-
-// Whether 16 bytes of a row are one load: of `dim` elements of `dtype`.
-bool IsVectorRow(const void* rows, int64_t dim) {
-  constexpr int64_t kColumnsAtOnce = 8;
-  return reinterpret_cast<uintptr_t>(rows) % 16 == 0 &&
-         dim % kColumnsAtOnce == 0;
 }
 
 bool AreVectorRows(std::span<const GradientPart> parts, int64_t dim) {
@@ -302,11 +296,7 @@ absl::Status MergedStatistics(Stream& stream,
   }
   if (error != cudaSuccess) return ToStatus(error, "merging statistics");
   return stream.Deliver<Found>(*found, [&statistics](const Found& all) {
-    for (int i = 0; i < GradientStatistics::kExponents; ++i) {
-      statistics.significand_sums[i] += all.statistics.significand_sums[i];
-    }
-    statistics.row_count += all.statistics.row_count;
-    statistics.non_finite_row_count += all.statistics.non_finite_row_count;
+    statistics += all.statistics;
   });
 }
 
