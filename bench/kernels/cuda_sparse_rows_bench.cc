@@ -93,15 +93,15 @@ class Workload {
     table_.weights = weights_.data();
     table_.second_moment = second_moment_.as<float>();
     table_.last_event = last_event_.as<int32_t>();
-    Check(Cuda().InitializeRows(
-        table_, {Initializer::Kind::kUniform, 1, 0.05F}, /*fresh=*/true));
+    Check(Cuda().InitializeRows(table_, {Initializer::Kind::kUniform, 1, 0.05F},
+                                /*fresh=*/true));
     history_ = Allocate(4);
     std::mt19937_64 random(2);
     std::normal_distribution<float> normal;
     std::vector<uint16_t> values(static_cast<size_t>(kEntries * kDim));
     for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = i < 1000003 ? FloatToBf16(normal(random))
-                              : values[i - 1000003];
+      values[i] =
+          i < 1000003 ? FloatToBf16(normal(random)) : values[i - 1000003];
     }
     gradients_ = Upload(values);
     out_ = Allocate(kEntries * table_.row_bytes());
@@ -133,10 +133,9 @@ class Workload {
       while (static_cast<int64_t>(part.size()) < part_size) {
         const bool shared = random() % 2 == 0;
         const auto row = static_cast<int64_t>(random());
-        part.push_back(shared
-                           ? (row & 0x7fffffff) % 65536 *
-                                 (table_.row_count / 65536)
-                           : (row & 0x7fffffffffffLL) % table_.row_count);
+        part.push_back(shared ? (row & 0x7fffffff) % 65536 *
+                                    (table_.row_count / 65536)
+                              : (row & 0x7fffffffffffLL) % table_.row_count);
         if (static_cast<int64_t>(part.size()) == part_size) {
           std::sort(part.begin(), part.end());
           part.erase(std::unique(part.begin(), part.end()), part.end());
@@ -162,8 +161,8 @@ class Workload {
     }
     RowAdamEvent event;
     event.parts = parts;
-    event.factors =
-        NarrowScalars(RowAdamScalars{0.01, 0.001, 0.95, 1e-10, 1.0}, part_count);
+    event.factors = NarrowScalars(RowAdamScalars{0.01, 0.001, 0.95, 1e-10, 1.0},
+                                  part_count);
     event.history = {history_.as<float>(), history_.as<float>(), 0};
     Check(Cuda().ApplyRowAdamEvent(table_, event, report));
   }

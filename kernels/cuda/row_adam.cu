@@ -5,7 +5,9 @@
 namespace rowhouse::kernels::cuda {
 namespace {
 
-__device__ void Count(unsigned long long& counter) { atomicAdd(&counter, 1ULL); }
+__device__ void Count(unsigned long long& counter) {
+  atomicAdd(&counter, 1ULL);
+}
 
 // The second moment of a row as this event leaves it. False, with the count
 // of why, where the policy asks for finite values and one is not.
@@ -111,8 +113,8 @@ __device__ Tile LoadTile(const RowAdamLaunch& e, int64_t first, int lane) {
     }
     uint64_t heads = 0;
     for (int half = 0; half < 2; ++half) {
-      const bool head = half * kWarpSize + lane >= left ||
-                        tile.slots[half] != before[half];
+      const bool head =
+          half * kWarpSize + lane >= left || tile.slots[half] != before[half];
       heads |= uint64_t{__ballot_sync(kAllLanes, head)} << (half * kWarpSize);
     }
     tile.heads = heads;
@@ -130,11 +132,11 @@ __device__ void CopyAsync(void* to, const void* from, bool some) {
 
 // A row's columns of this lane, on their way to `to`.
 template <bool kVector, typename T, int kGroups>
-__device__ void FetchRow(const T* row, int64_t dim, int lane,
+__device__ void FetchRow(const T* row, int dim, int lane,
                          Columns<T> (&to)[kGroups][kWarpSize]) {
 #pragma unroll
   for (int k = 0; k < kGroups; ++k) {
-    const int64_t column = k * kGroupColumns + lane * kLaneColumns;
+    const int column = k * kGroupColumns + lane * kLaneColumns;
     if constexpr (kVector) {
       constexpr int kPackElements = 16 / sizeof(T);
       const bool some = column < dim;
@@ -150,44 +152,64 @@ __device__ void FetchRow(const T* row, int64_t dim, int lane,
 
 // The run-sum of a row so far.
 template <int kGroups>
-struct RunningSum {
-  LaneRow<kGroups> chunk;
-  LaneRow<kGroups> total;
-  int count = 0;
-
+class RunningSum {
+ public:
   template <typename Gradient>
   __device__ void Add(const Columns<Gradient> (&entry)[kGroups][kWarpSize],
                       int lane) {
-    const bool begins = count % kRunChunk == 0;
-#pragma unroll
-    for (int k = 0; k < kGroups; ++k) {
-      const Columns<Gradient> columns = entry[k][lane];
-#pragma unroll
-      for (int c = 0; c < kLaneColumns; ++c) {
-        float& sum = chunk.x[k][c];
-        // The first chunk is the total: +0 adds nothing to a sum from +0.
-        if (begins && count > 0) {
-          total.x[k][c] =
-              count == kRunChunk ? sum : total.x[k][c] + sum;
-        }
-        sum = (begins ? 0.0F : sum) + Widen(columns.x[c]);
-      }
+    if (count_ % kRunChunk == 0) {
+      if (count_ > 0) Fold();
+      ForEach([&](int k, int c) {
+        chunk_.x[k][c] = 0.0F + Widen(entry[k][lane].x[c]);
+      });
+    } else {
+      ForEach([&](int k, int c) {
+        chunk_.x[k][c] = chunk_.x[k][c] + Widen(entry[k][lane].x[c]);
+      });
     }
-    ++count;
+    ++count_;
   }
 
-  __device__ void Finish() {
-    if (count > kRunChunk) {
-#pragma unroll
-      for (int k = 0; k < kGroups; ++k) {
-#pragma unroll
-        for (int c = 0; c < kLaneColumns; ++c) {
-          chunk.x[k][c] = total.x[k][c] + chunk.x[k][c];
-        }
-      }
-    }
-    count = 0;
+  __device__ void Set(const LaneRow<kGroups>& whole) {
+    chunk_ = whole;
+    count_ = 1;
   }
+
+  // The sum, of one entry at least; the next `Add` begins another.
+  __device__ const LaneRow<kGroups>& Finish() {
+    if (count_ > kRunChunk) {
+      ForEach([&](int k, int c) {
+        chunk_.x[k][c] = total_.x[k][c] + chunk_.x[k][c];
+      });
+    }
+    count_ = 0;
+    return chunk_;
+  }
+
+ private:
+  // A first chunk is the total: +0 adds nothing to a sum from +0.
+  __device__ void Fold() {
+    if (count_ == kRunChunk) {
+      total_ = chunk_;
+    } else {
+      ForEach([&](int k, int c) {
+        total_.x[k][c] = total_.x[k][c] + chunk_.x[k][c];
+      });
+    }
+  }
+
+  template <typename Visit>
+  __device__ static void ForEach(Visit visit) {
+#pragma unroll
+    for (int k = 0; k < kGroups; ++k) {
+#pragma unroll
+      for (int c = 0; c < kLaneColumns; ++c) visit(k, c);
+    }
+  }
+
+  LaneRow<kGroups> chunk_;
+  LaneRow<kGroups> total_;
+  int count_ = 0;
 };
 
 // Every element by `UpdateWeight`, whatever the values.
@@ -232,8 +254,8 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
     finite &= NarrowColumns(x, next[k]);
   }
   if (!__all_sync(kAllLanes, finite && update.IsExact())) {
-    finite = __all_sync(kAllLanes,
-                        UpdatePlainly(e, p, g, denominator, lane, next));
+    finite =
+        __all_sync(kAllLanes, UpdatePlainly(e, p, g, denominator, lane, next));
     if (!finite && e.policy != NonFinitePolicy::kPropagate) {
       if (lane == 0) Count(e.counts->bad_weights);
       return;
@@ -243,8 +265,8 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
       static_cast<Weight*>(e.table.weights) + state.slot * e.table.dim;
 #pragma unroll
   for (int k = 0; k < kGroups; ++k) {
-    StoreColumns<kVector>(next[k], row,
-                          k * kGroupColumns + lane * kLaneColumns, e.table.dim);
+    StoreColumns<kVector>(next[k], row, k * kGroupColumns + lane * kLaneColumns,
+                          e.table.dim);
   }
   if (lane == 0) StoreMoment(e, state.slot, moment.v);
 }
@@ -252,17 +274,18 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
 // Blocks to fit on a multiprocessor, of rows that are all bf16 and not wider
 // than 768.
 template <typename Weight, typename Gradient, int kGroups, bool kSingle>
-constexpr int kBlocksAtOnce =
-    sizeof(Weight) + sizeof(Gradient) > 4 || kGroups > 3 ? 1
-    : kSingle                                            ? 14
-                                                         : 10;
+constexpr int kBlocksAtOnce = sizeof(Weight) + sizeof(Gradient) > 4 || kGroups >
+                                                                           3
+                                  ? 1
+                              : kSingle ? 14
+                                        : 10;
 
 // A warp takes the runs that begin in its tile, an entry after the other; the
 // next entry, and what its row needs, is on its way meanwhile.
 template <typename Weight, typename Gradient, bool kVector, int kGroups,
           bool kSingle>
-__global__ void __launch_bounds__(kRowWarps* kWarpSize,
-                                  kBlocksAtOnce<Weight, Gradient, kGroups, kSingle>)
+__global__ void __launch_bounds__(
+    kRowWarps* kWarpSize, kBlocksAtOnce<Weight, Gradient, kGroups, kSingle>)
     RowAdamKernel(const __grid_constant__ RowAdamLaunch e) {
   using RowStage = Stage<Weight, Gradient, kGroups>;
   __shared__ RowStage stages[kRowWarps][kStages];
@@ -270,9 +293,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
   const int warp = threadIdx.x / kWarpSize;
   const int64_t first = (int64_t{blockIdx.x} * kRowWarps + warp) * kTile;
   if (first >= e.entries.count) return;
-  if constexpr (kSingle) {
-    if (e.counts->unordered != 0) return;
-  }
+  if (e.counts->runs.unordered != 0) return;
   const int64_t dim = e.table.dim;
   const Tile tile = LoadTile<kSingle>(e, first, lane);
 
@@ -283,16 +304,16 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
     RowState state = {};
     if (kSingle || !tile.IsLong(at)) {
       const auto* const row =
-          kSingle ? static_cast<const Gradient*>(e.part_rows) +
-                        (first + at) * dim
-                  : reinterpret_cast<const Gradient*>(tile.RowOf(at));
-      FetchRow<kVector>(row, dim, lane, to.gradient);
+          kSingle
+              ? static_cast<const Gradient*>(e.part_rows) + (first + at) * dim
+              : reinterpret_cast<const Gradient*>(tile.RowOf(at));
+      FetchRow<kVector>(row, static_cast<int>(dim), lane, to.gradient);
     }
     if (is_last_of_run(at)) {
       state.slot = tile.SlotOf(at);
       FetchRow<kVector>(
-          static_cast<const Weight*>(e.table.weights) + state.slot * dim, dim,
-          lane, to.weights);
+          static_cast<const Weight*>(e.table.weights) + state.slot * dim,
+          static_cast<int>(dim), lane, to.weights);
       state.v = e.table.second_moment[state.slot];
       state.last_event = e.table.last_event[state.slot];
     }
@@ -304,7 +325,8 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
       return at + 1 < kTile && first + at + 1 < e.entries.count ? at + 1 : -1;
     } else {
       // A long run reaches beyond the tile.
-      if (tile.IsLong(at) || (at + 1 >= kTile && tile.IsHead(at + 1))) return -1;
+      if (tile.IsLong(at) || (at + 1 >= kTile && tile.IsHead(at + 1)))
+        return -1;
       return first + at + 1 < e.entries.count ? at + 1 : -1;
     }
   };
@@ -323,14 +345,13 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     if (!kSingle && tile.IsLong(at)) {
-      sum.chunk = LoadLongRun<kGroups>(e.long_runs, first + at,
-                                       lane * kLaneColumns, dim);
+      sum.Set(LoadLongRun<kGroups>(e.long_runs, first + at, lane * kLaneColumns,
+                                   dim));
     } else {
       sum.Add(now->gradient, lane);
     }
     if (is_last_of_run(at)) {
-      sum.Finish();
-      UpdateRow<kVector>(e, state, now->weights, sum.chunk, lane);
+      UpdateRow<kVector>(e, state, now->weights, sum.Finish(), lane);
     }
     at = following;
     state = following_state;
@@ -383,9 +404,7 @@ __device__ float FoldBlock(float partial) {
 template <typename Weight, typename Gradient, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     WideRowAdamKernel(const __grid_constant__ RowAdamLaunch e) {
-  if constexpr (kSingle) {
-    if (e.counts->unordered != 0) return;
-  }
+  if (e.counts->runs.unordered != 0) return;
   const int64_t dim = e.table.dim;
   float* const g = e.wide_rows + blockIdx.x * dim;
   for (int64_t first = blockIdx.x; first < e.entries.count;

@@ -1,8 +1,8 @@
 #ifndef ROWHOUSE_KERNELS_CUDA_SUM_RUNS_CUH_
 #define ROWHOUSE_KERNELS_CUDA_SUM_RUNS_CUH_
 
-/// Run-sums (arithmetic.h) of sorted entries, each sum stored where its slot is:
-/// one kernel for all runs, short and long.
+/// Run-sums (arithmetic.h) of sorted entries, each sum stored where its slot
+/// is: one kernel for all runs, short and long.
 ///
 /// A source gives rows and a sink takes sums, 8 columns at a time:
 ///
@@ -30,7 +30,8 @@ namespace sum_runs {
 inline constexpr int kChunk = static_cast<int>(kRunChunk);
 
 // A run that holds two multiples of this is long: blocks share its columns and
-// their warps its chunks. Shorter ones are summed by one warp a group of columns.
+// their warps its chunks. Shorter ones are summed by one warp a group of
+// columns.
 inline constexpr int64_t kLong = kWarpSize;
 
 // Chunks that a warp sums of a long run between two barriers.
@@ -135,9 +136,9 @@ __device__ void SumShortRun(const Entries& entries, int64_t dim,
   sink.template Store<kVector>(slot, column, dim, state, total);
 }
 
-// One block: the long run that begins at `first`, for a group of columns. Warp w
-// sums chunks w and w + kWarps of a step; then a thread a column adds the step's
-// chunk sums in order.
+// One block: the long run that begins at `first`, for a group of columns. Warp
+// w sums chunks w and w + kWarps of a step; then a thread a column adds the
+// step's chunk sums in order.
 template <bool kVector, typename Source, typename Sink>
 __device__ void SumLongRun(const Entries& entries, int64_t dim,
                            const Source& source, const Sink& sink,
@@ -155,7 +156,8 @@ __device__ void SumLongRun(const Entries& entries, int64_t dim,
   for (int64_t at = first; more; at += kStep * kChunk) {
 #pragma unroll 1
     for (int chunk = warp; chunk < kStep; chunk += kWarps) {
-      const ChunkList list = ChunkList::Load(entries, at + chunk * kChunk, lane);
+      const ChunkList list =
+          ChunkList::Load(entries, at + chunk * kChunk, lane);
       const int count = list.CountOf(slot, lane);
       float sum[kLaneColumns];
       SumChunk<kVector>(source, list.row, count, column, dim, sum);
@@ -206,7 +208,8 @@ __device__ void SumLongRuns(const Entries& entries, int64_t dim,
   __shared__ int warp_counts[kWarps];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  int64_t mine = blockIdx.x;  // The next piece, counted from the window's first.
+  int64_t mine =
+      blockIdx.x;  // The next piece, counted from the window's first.
   for (int64_t window = 0; window < entries.count; window += kThreads * kLong) {
     const int64_t at = window + threadIdx.x * kLong;
     const bool starts =
@@ -251,8 +254,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int entry = warp / cut.groups;
   const int64_t first = (blockIdx.x - long_blocks) * cut.entries + entry;
-  const int64_t column = block_column + warp % cut.groups * kGroupColumns +
-                         lane * kLaneColumns;
+  const int64_t column =
+      block_column + warp % cut.groups * kGroupColumns + lane * kLaneColumns;
   if (entry >= cut.entries || first >= entries.count) return;
   SumShortRun<kVector>(entries, cut.dim, source, sink, first, column, lane);
 }

@@ -75,8 +75,10 @@ TEST_F(CudaDifferentialTest, LargeCases) {
     const int64_t dim = kDims[static_cast<size_t>(i) % std::size(kDims)];
     const int64_t entries = dim <= 768 ? 1000000 : dim == 1000 ? 500000 : 60000;
     const CaseSize size = {std::min<int64_t>(entries, 200000), dim, entries};
-    const auto pattern = static_cast<SlotPattern>(
-        i < 8 ? 0 : i < 16 ? 1 : i == 16 ? 3 : 4);
+    const auto pattern = static_cast<SlotPattern>(i < 8     ? 0
+                                                  : i < 16  ? 1
+                                                  : i == 16 ? 3
+                                                            : 4);
     SCOPED_TRACE(::testing::Message() << "case " << i << ": dim " << dim);
     Compare(MakeCase(random, size, pattern, /*specials=*/0.25));
     if (HasFailure()) return;

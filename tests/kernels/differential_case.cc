@@ -119,10 +119,9 @@ std::vector<int64_t> RandomSlots(Random& random, const CaseSize& size,
     case SlotPattern::kZipf:
       for (int64_t& slot : slots) {
         const double u = random.Uniform(0, 1);
-        slot = std::min(last_row,
-                        static_cast<int64_t>(std::pow(
-                            static_cast<double>(size.row_count), u)) -
-                            1);
+        slot = std::min(last_row, static_cast<int64_t>(std::pow(
+                                      static_cast<double>(size.row_count), u)) -
+                                      1);
         slot = slot * 7919 % size.row_count;
       }
       break;
@@ -165,9 +164,8 @@ void CutIntoParts(Random& random, std::vector<int64_t> slots,
     DifferentialPart& part = work.parts.emplace_back();
     part.slots.assign(slots.begin() + static_cast<int64_t>(first),
                       slots.begin() + static_cast<int64_t>(first + count));
-    part.rows =
-        RandomRows(random, static_cast<int64_t>(count) * work.dim,
-                   work.gradient_dtype, specials);
+    part.rows = RandomRows(random, static_cast<int64_t>(count) * work.dim,
+                           work.gradient_dtype, specials);
     first += count;
   }
 }
@@ -179,10 +177,9 @@ RowAdamFactors RandomFactors(Random& random) {
   scalars.beta2 = random.Uniform(0, 1);
   scalars.eps = random.Chance(0.2) ? 0 : 1e-10;
   scalars.gradient_scale =
-      random.Chance(0.1)
-          ? std::ldexp(random.Normal(),
-                       static_cast<int>(random.Integer(-70, 70)))
-          : random.Uniform(0.5F, 2.0F);
+      random.Chance(0.1) ? std::ldexp(random.Normal(),
+                                      static_cast<int>(random.Integer(-70, 70)))
+                         : random.Uniform(0.5F, 2.0F);
   return NarrowScalars(scalars, random.Integer(1, 8));
 }
 
@@ -225,16 +222,14 @@ DifferentialCase MakeCase(Random& random, const CaseSize& size,
     work.second_moment.push_back(
         special ? std::fabs(Special(random, of_rows.finite))
                 : random.Uniform(0, 2));
-    work.last_event.push_back(
-        static_cast<int32_t>(random.Integer(0, events)));
+    work.last_event.push_back(static_cast<int32_t>(random.Integer(0, events)));
   }
   CutIntoParts(random, RandomSlots(random, size, pattern), pattern, work,
                of_rows);
   work.pulled.resize(static_cast<size_t>(size.row_count));
   std::iota(work.pulled.begin(), work.pulled.end(), 0);
   std::shuffle(work.pulled.begin(), work.pulled.end(), random.engine());
-  work.pulled.resize(
-      static_cast<size_t>(random.Integer(0, size.row_count)));
+  work.pulled.resize(static_cast<size_t>(random.Integer(0, size.row_count)));
   return work;
 }
 
@@ -323,12 +318,11 @@ DifferentialResult RunCase(Backend& backend, const DifferentialCase& work) {
   EXPECT_THAT(backend.MergedStatistics(parts, work.dim, work.gradient_dtype,
                                        result.statistics),
               IsOk());
-  EXPECT_THAT(
-      backend.ApplyRowAdamEvent(
-          table,
-          {parts, work.gradient_dtype, work.factors, work.policy, history},
-          result.report),
-      IsOk());
+  EXPECT_THAT(backend.ApplyRowAdamEvent(table,
+                                        {parts, work.gradient_dtype,
+                                         work.factors, work.policy, history},
+                                        result.report),
+              IsOk());
   const auto pulled = static_cast<int64_t>(work.pulled.size());
   const int64_t* const slots = memory.Put(work.pulled);
   const std::span<const int64_t> slot_span(slots, work.pulled.size());

@@ -66,7 +66,7 @@ struct DifferentialResult {
   GradientStatistics statistics;
   uint64_t digest_before_current = 0;
   uint64_t digest = 0;
-  ContentSum content;     ///< Of the parts' rows.
+  ContentSum content;          ///< Of the parts' rows.
   std::vector<RowScan> scans;  ///< Of each part.
 };
 
