@@ -84,22 +84,12 @@ __device__ Tile LoadTile(const RowAdamLaunch& e, int64_t first, int lane) {
   return tile;
 }
 
-// Lines that are read once leave the L2 cache first: a row's state, 4 bytes of
-// a sector, must stay there until it is written.
-__device__ uint64_t ReadOnce() {
-  uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
-__device__ void CopyAsync(void* to, const void* from, bool some,
-                          uint64_t policy) {
+__device__ void CopyAsync(void* to, const void* from, bool some) {
   // With 0 bytes to read it writes zeros.
-  asm volatile(
-      "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
-          static_cast<uint32_t>(__cvta_generic_to_shared(to))),
-      "l"(from), "r"(some ? 16 : 0), "l"(policy)
-      : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(some ? 16 : 0)
+               : "memory");
 }
 
 // A row's columns of this lane, on their way to `to`.
@@ -112,11 +102,9 @@ __device__ void FetchRow(const T* row, int dim, int lane,
     if constexpr (kVector) {
       constexpr int kPackElements = 16 / sizeof(T);
       const bool some = column < dim;
-      const uint64_t policy = ReadOnce();
 #pragma unroll
       for (int i = 0; i < kLaneColumns; i += kPackElements) {
-        CopyAsync(&to[k][lane].x[i], some ? row + column + i : row, some,
-                  policy);
+        CopyAsync(&to[k][lane].x[i], some ? row + column + i : row, some);
       }
     } else {
       to[k][lane] = LoadColumns<false>(row, column, dim);
@@ -247,13 +235,13 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
   if (lane == 0) StoreMoment(e, state.slot, moment.v);
 }
 
-// Blocks to fit on a multiprocessor, of rows that are all bf16 and not wider
-// than 768. More of them would crowd the L2 cache.
+// Blocks to fit on a multiprocessor, where all is bf16 and no wider than 768:
+// as many as need no spills. More of them were slower, for want of L2 cache.
 template <typename Weight, typename Gradient, int kGroups>
-constexpr int kBlocksAtOnce = sizeof(Weight) + sizeof(Gradient) == 4 && kGroups
-                                                                            <= 3
-                                  ? 12
-                                  : 1;
+constexpr bool kIsNarrow = sizeof(Weight) + sizeof(Gradient) == 4 && kGroups <=
+                                                                         3;
+template <typename Weight, typename Gradient, int kGroups>
+constexpr int kBlocksAtOnce = kIsNarrow<Weight, Gradient, kGroups> ? 12 : 1;
 
 // A warp takes the runs that begin in its tile, an entry after the other; the
 // next entry, and what its row needs, is on its way meanwhile.
