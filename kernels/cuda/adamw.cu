@@ -8,7 +8,7 @@
 namespace rowhouse::kernels::cuda {
 namespace {
 
-constexpr int kMostThreads = 1024;
+constexpr int kMostThreads = 512;
 constexpr int kColumns = 8;  // Of a thread, `blockDim.x` apart.
 
 // One thread's share of a row, new values in registers.
@@ -97,17 +97,19 @@ __global__ void __launch_bounds__(kMostThreads)
   Share<Weight, Main> share;
   BiasShare bias;
   bool finite = !forms_bias || bias.Form(table, factors, slot);
+  int64_t last = -1;
   for (int64_t first = threadIdx.x; first < table.dim; first += step) {
     finite = share.Form(table, factors, row, first) && finite;
+    last = first;
   }
   const bool stores = __syncthreads_and(finite) != 0 || !keeps_non_finite;
   if (!stores && threadIdx.x == 0) atomicAdd(untouched_row_count, 1ULL);
 
+  // Backwards: the registers hold the last share. The others are formed again.
   auto* main_grad = static_cast<Main*>(table.main_grad) + row;
-  for (int64_t first = threadIdx.x; first < table.dim; first += step) {
+  for (int64_t first = last; first >= 0; first -= step) {
     if (stores) {
-      // Of a row of several shares the registers hold the last one only.
-      if (table.dim > step) share.Form(table, factors, row, first);
+      if (first < last) share.Form(table, factors, row, first);
       share.Store(table, row, first);
     }
 #pragma unroll

@@ -2,7 +2,8 @@
 #define ROWHOUSE_KERNELS_CUDA_SUM_RUNS_CUH_
 
 /// Run-sums (arithmetic.h) of sorted entries, each sum stored where its slot is:
-/// one kernel for all runs, short and long.
+/// a kernel for short runs, one warp each and group of columns, and one for long
+/// runs, whose chunks the warps of a block share.
 ///
 /// A source gives rows and a sink takes sums, 8 columns at a time:
 ///
@@ -29,47 +30,31 @@ namespace sum_runs {
 
 inline constexpr int kChunk = static_cast<int>(kRunChunk);
 
-// A run that holds two multiples of this is long: blocks share its columns and
-// their warps its chunks. Shorter ones are summed by one warp a group of columns.
+// A run that holds two neighbouring multiples of this is long. So all of 63
+// entries are, and none of 32.
 inline constexpr int64_t kLong = kWarpSize;
 
-// Chunks that a warp sums of a long run between two barriers.
-inline constexpr int kChunksAtOnce = 2;
+// Entries whose runs a warp sums for a group of columns: their rows and sinks
+// are loaded together.
+inline constexpr int kAtOnce = 2;
 
-// How rows are cut: a warp takes a group of 256 columns, a block up to kWarps
-// groups of an entry, or all groups of some entries.
-struct Cut {
-  int64_t dim;
-  int groups;        // Of a block and an entry.
-  int entries;       // Of a block.
-  int64_t blocks_y;  // To cover a row.
+inline constexpr int kLongWarps = 16;
+inline constexpr int kLongThreads = kLongWarps * kWarpSize;
 
-  static Cut Of(int64_t dim) {
-    const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
-    const int64_t blocks_y = (groups + kWarps - 1) / kWarps;
-    const auto of_block = static_cast<int>((groups + blocks_y - 1) / blocks_y);
-    return {dim, of_block, kWarps / of_block, blocks_y};
-  }
-};
-
-// Sums the first `count` entries of a chunk, whose rows the first lanes of the
-// warp hold, from +0. As many loads are in flight as registers allow.
-template <bool kVector, typename Source>
-__device__ void SumChunk(const Source& source, uint64_t row, int count,
-                         int64_t column, int64_t dim,
-                         float (&sum)[kLaneColumns]) {
-  constexpr int kInFlight = kChunk / 2;
-#pragma unroll
-  for (int c = 0; c < kLaneColumns; ++c) sum[c] = 0.0F;
-#pragma unroll
-  for (int first = 0; first < kChunk; first += kInFlight) {
-    if (first >= count) break;
+// Adds `count` rows, those that lanes `lane ..` of the warp hold, to `sum` in
+// order; `kInFlight` at a time are loaded before the first is added.
+template <bool kVector, int kInFlight, typename Source>
+__device__ void AddRows(const Source& source, uint64_t row, int lane, int count,
+                        int64_t column, int64_t dim,
+                        float (&sum)[kLaneColumns]) {
+#pragma unroll 1
+  for (int first = 0; first < count; first += kInFlight) {
     typename Source::Row rows[kInFlight];
     Columns<typename Source::Element> columns[kInFlight];
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) {
       if (first + k >= count) break;
-      rows[k] = source.At(__shfl_sync(kAllLanes, row, first + k));
+      rows[k] = source.At(__shfl_sync(kAllLanes, row, lane + first + k));
       columns[k] = source.template Load<kVector>(rows[k], column, dim);
     }
 #pragma unroll
@@ -100,114 +85,184 @@ struct ChunkList {
   }
 };
 
-// One warp: the run that begins at `first`, if one does that is not long, for a
-// group of columns.
-template <bool kVector, typename Source, typename Sink>
-__device__ void SumShortRun(const Entries& entries, int64_t dim,
-                            const Source& source, const Sink& sink,
-                            int64_t first, int64_t column, int lane) {
-  // One trip to memory: the first chunk, the entry before it, and that which a
-  // long run would hold.
-  const int64_t beyond = (first + kLong - 1) / kLong * kLong + kLong;
-  ChunkList chunk = ChunkList::Load(entries, first, lane);
-  const bool looks_back = lane == kChunk && first > 0;
-  const bool looks_on = lane == kChunk + 1 && beyond < entries.count;
-  if (looks_back || looks_on) {
-    chunk.slot = entries.slots[looks_back ? first - 1 : beyond];
-  }
-  const int64_t slot = __shfl_sync(kAllLanes, chunk.slot, 0);
-  const bool elsewhere = (looks_back || looks_on) && chunk.slot == slot;
-  if (__any_sync(kAllLanes, elsewhere)) return;
+// Entries around those of a warp, one a lane: the entry before, those and what
+// follows.
+struct Window {
+  int64_t slot;
+  uint64_t row;
+  unsigned ends;  // Lanes whose entry is of another run than that before.
 
-  const auto state = sink.template Load<kVector>(slot, column, dim);
-  float total[kLaneColumns] = {};
-  int count = chunk.CountOf(slot, lane);
-  for (int64_t at = first; count > 0;) {
-    float sum[kLaneColumns];
-    SumChunk<kVector>(source, chunk.row, count, column, dim, sum);
-#pragma unroll
-    for (int c = 0; c < kLaneColumns; ++c) total[c] = total[c] + sum[c];
-    if (count < kChunk) break;
-    at += kChunk;
-    chunk = ChunkList::Load(entries, at, lane);
-    count = chunk.CountOf(slot, lane);
+  static __device__ Window Load(const Entries& entries, int64_t first,
+                                int lane) {
+    const int64_t at = first - 1 + lane;
+    const bool there = at >= 0 && at < entries.count;
+    Window window;
+    window.slot = there ? entries.slots[at] : -1;
+    window.row = there ? entries.rows[at] : 0;
+    const int64_t before = __shfl_up_sync(kAllLanes, window.slot, 1);
+    window.ends = __ballot_sync(kAllLanes, lane > 0 && window.slot != before);
+    return window;
   }
-  sink.template Store<kVector>(slot, column, dim, state, total);
+  // Entries of the run that begins in `lane`, at most a chunk; 0 where none
+  // does.
+  __device__ int FirstChunkOf(int lane) const {
+    if ((ends >> lane & 1) == 0) return 0;
+    const int length = __ffs(static_cast<int>(ends >> (lane + 1)));
+    return length == 0 || length > kChunk ? kChunk : length;
+  }
+};
+
+// Whether the run of `slot` that begins at `first` is long.
+__device__ inline bool IsLong(const Entries& entries, int64_t first,
+                              int64_t slot) {
+  const int64_t beyond = (first + kLong - 1) / kLong * kLong + kLong;
+  return beyond < entries.count && entries.slots[beyond] == slot;
 }
 
-// One block: the long run that begins at `first`, for a group of columns. Warp w
-// sums chunks w and w + kWarps of a step; then a thread a column adds the step's
-// chunk sums in order.
+// One warp: the runs that begin at `first .. first + kAtOnce - 1` and are not
+// long, for a group of columns.
+template <bool kVector, typename Source, typename Sink>
+__device__ void SumShortRuns(const Entries& entries, int64_t dim,
+                             const Source& source, const Sink& sink,
+                             int64_t first, int64_t column, int lane) {
+  const Window window = Window::Load(entries, first, lane);
+  const unsigned is_long = __ballot_sync(
+      kAllLanes, lane > 0 && lane <= kAtOnce && window.slot >= 0 &&
+                     IsLong(entries, first - 1 + lane, window.slot));
+  int counts[kAtOnce];
+  int64_t slots[kAtOnce];
+  typename Source::Row rows[kAtOnce];
+  Columns<typename Source::Element> firsts[kAtOnce];
+  typename Sink::State states[kAtOnce];
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) {
+    counts[i] = (is_long >> (i + 1) & 1) != 0 || first + i >= entries.count
+                    ? 0
+                    : window.FirstChunkOf(i + 1);
+    slots[i] = __shfl_sync(kAllLanes, window.slot, i + 1);
+    const uint64_t row = __shfl_sync(kAllLanes, window.row, i + 1);
+    if (counts[i] == 0) continue;
+    rows[i] = source.At(row);
+    firsts[i] = source.template Load<kVector>(rows[i], column, dim);
+    states[i] = sink.template Load<kVector>(slots[i], column, dim);
+  }
+#pragma unroll
+  for (int i = 0; i < kAtOnce; ++i) {
+    if (counts[i] == 0) continue;
+    float sum[kLaneColumns];
+#pragma unroll
+    for (int c = 0; c < kLaneColumns; ++c) {
+      sum[c] = 0.0F + source.Value(rows[i], column, c, firsts[i].x[c]);
+    }
+    AddRows<kVector, 1>(source, window.row, i + 2, counts[i] - 1, column, dim,
+                        sum);
+    float total[kLaneColumns];
+#pragma unroll
+    for (int c = 0; c < kLaneColumns; ++c) total[c] = 0.0F + sum[c];
+    int64_t at = first + i;
+    for (int count = counts[i]; count == kChunk;) {
+      at += kChunk;
+      const ChunkList chunk = ChunkList::Load(entries, at, lane);
+      count = chunk.CountOf(slots[i], lane);
+      float next[kLaneColumns] = {};
+      AddRows<kVector, 2>(source, chunk.row, 0, count, column, dim, next);
+#pragma unroll
+      for (int c = 0; c < kLaneColumns; ++c) total[c] = total[c] + next[c];
+    }
+    sink.template Store<kVector>(slots[i], column, dim, states[i], total);
+  }
+}
+
+// A warp takes some entries and a group of columns, groups fastest.
+template <bool kVector, typename Source, typename Sink>
+__global__ void __launch_bounds__(kThreads, 4)
+    SumShortRunsKernel(Entries entries, int64_t dim, uint32_t groups,
+                       Source source, Sink sink) {
+  const uint32_t lane = threadIdx.x % kWarpSize;
+  const uint32_t warp = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
+  const int64_t first = int64_t{warp / groups} * kAtOnce;
+  const int64_t column =
+      int64_t{warp % groups} * kGroupColumns + lane * kLaneColumns;
+  if (first >= entries.count) return;
+  SumShortRuns<kVector>(entries, dim, source, sink, first, column,
+                        static_cast<int>(lane));
+}
+
+// One block: the long run that begins at `first`, for a group of columns. Each
+// warp sums a chunk of a step; then a thread a column adds the step's chunk sums
+// in order.
 template <bool kVector, typename Source, typename Sink>
 __device__ void SumLongRun(const Entries& entries, int64_t dim,
                            const Source& source, const Sink& sink,
                            int64_t first, int64_t first_column) {
-  constexpr int kStep = kWarps * kChunksAtOnce;
-  static_assert(kGroupColumns == kThreads);
-  __shared__ float sums[kStep][kGroupColumns];
+  __shared__ float sums[kLongWarps][kGroupColumns];
   __shared__ int last_count;
+  static_assert(kGroupColumns <= kLongThreads);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int64_t column = first_column + lane * kLaneColumns;
   const int64_t slot = entries.slots[first];
+  const bool adds = threadIdx.x < kGroupColumns;
+  int64_t at = first + warp * kChunk;
+  ChunkList list = ChunkList::Load(entries, at, lane);
   float total = 0.0F;
-  bool more = true;
-  for (int64_t at = first; more; at += kStep * kChunk) {
-#pragma unroll 1
-    for (int chunk = warp; chunk < kStep; chunk += kWarps) {
-      const ChunkList list = ChunkList::Load(entries, at + chunk * kChunk, lane);
-      const int count = list.CountOf(slot, lane);
-      float sum[kLaneColumns];
-      SumChunk<kVector>(source, list.row, count, column, dim, sum);
+  for (bool more = true; more;) {
+    const int count = list.CountOf(slot, lane);
+    const uint64_t row = list.row;
+    at += kLongWarps * kChunk;
+    list = ChunkList::Load(entries, at, lane);  // While the rows come.
+    float sum[kLaneColumns] = {};
+    AddRows<kVector, kChunk>(source, row, 0, count, column, dim, sum);
 #pragma unroll
-      for (int c = 0; c < kLaneColumns; ++c) {
-        sums[chunk][lane * kLaneColumns + c] = sum[c];
-      }
-      if (chunk == kStep - 1 && lane == 0) last_count = count;
+    for (int c = 0; c < kLaneColumns; ++c) {
+      sums[warp][lane * kLaneColumns + c] = sum[c];
     }
+    if (warp == kLongWarps - 1 && lane == 0) last_count = count;
     __syncthreads();
     // Chunks beyond the run are sums of nothing: +0 changes no total, for that
     // is never -0.
 #pragma unroll
-    for (int k = 0; k < kStep; ++k) total = total + sums[k][threadIdx.x];
+    for (int w = 0; w < kLongWarps; ++w) {
+      if (adds) total = total + sums[w][threadIdx.x];
+    }
     more = last_count == kChunk;
     __syncthreads();
   }
-  sums[0][threadIdx.x] = total;
+  if (adds) sums[0][threadIdx.x] = total;
   __syncthreads();
   if (warp > 0) return;
-  float row[kLaneColumns];
+  float row_sum[kLaneColumns];
 #pragma unroll
   for (int c = 0; c < kLaneColumns; ++c) {
-    row[c] = sums[0][lane * kLaneColumns + c];
+    row_sum[c] = sums[0][lane * kLaneColumns + c];
   }
   const auto state = sink.template Load<kVector>(slot, column, dim);
-  sink.template Store<kVector>(slot, column, dim, state, row);
+  sink.template Store<kVector>(slot, column, dim, state, row_sum);
 }
 
 // Where the run begins that holds `at`, a multiple of kLong, but not the
 // multiple before it.
 __device__ inline int64_t RunStart(const Entries& entries, int64_t at) {
-  static_assert(kLong == kWarpSize);
+  static_assert(kLong <= kWarpSize);
   const int64_t lane = threadIdx.x % kWarpSize;
-  const bool equal =
-      lane <= at && entries.slots[at - lane] == entries.slots[at];
+  const bool equal = lane < kLong && lane <= at &&
+                     entries.slots[at - lane] == entries.slots[at];
   return at + 1 - __popc(__ballot_sync(kAllLanes, equal));
 }
 
-// Blocks `[0, block_count)`: all long runs, for the columns from `first_column`
-// on, `groups` groups of them.
+// Every block finds all long runs, some multiples of kLong at a time, and sums
+// its share of them, a piece being a run and a group of columns.
 template <bool kVector, typename Source, typename Sink>
-__device__ void SumLongRuns(const Entries& entries, int64_t dim,
-                            const Source& source, const Sink& sink,
-                            int64_t first_column, int64_t groups,
-                            int64_t block_count) {
-  __shared__ int64_t runs[kThreads];  // The first multiple of kLong in each.
-  __shared__ int warp_counts[kWarps];
+__global__ void __launch_bounds__(kLongThreads, 1)
+    SumLongRunsKernel(Entries entries, int64_t dim, Source source, Sink sink) {
+  __shared__ int64_t runs[kLongThreads];  // The first multiple of each.
+  __shared__ int warp_counts[kLongWarps];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
   int64_t mine = blockIdx.x;  // The next piece, counted from the window's first.
-  for (int64_t window = 0; window < entries.count; window += kThreads * kLong) {
+  for (int64_t window = 0; window < entries.count;
+       window += kLongThreads * kLong) {
     const int64_t at = window + threadIdx.x * kLong;
     const bool starts =
         at + kLong < entries.count &&
@@ -218,43 +273,21 @@ __device__ void SumLongRuns(const Entries& entries, int64_t dim,
     __syncthreads();
     int before = 0;
     int run_count = 0;
-    for (int w = 0; w < kWarps; ++w) {
+    for (int w = 0; w < kLongWarps; ++w) {
       before += w < warp ? warp_counts[w] : 0;
       run_count += warp_counts[w];
     }
     if (starts) runs[before + __popc(ballot & ((1U << lane) - 1))] = at;
     __syncthreads();
-    for (; mine < run_count * groups; mine += block_count) {
+    for (; mine < run_count * groups; mine += gridDim.x) {
       SumLongRun<kVector>(entries, dim, source, sink,
                           RunStart(entries, runs[mine / groups]),
-                          first_column + mine % groups * kGroupColumns);
+                          mine % groups * kGroupColumns);
       __syncthreads();  // Before its memory is overwritten.
     }
     mine -= run_count * groups;
     __syncthreads();  // Before `runs` is.
   }
-}
-
-template <bool kVector, typename Source, typename Sink>
-__global__ void __launch_bounds__(kThreads, 3)
-    SumRunsKernel(Entries entries, Cut cut, Source source, Sink sink,
-                  int64_t long_blocks) {
-  const int64_t block_column = int64_t{blockIdx.y} * cut.groups * kGroupColumns;
-  if (blockIdx.x < long_blocks) {
-    const int64_t groups =
-        (cut.dim - block_column + kGroupColumns - 1) / kGroupColumns;
-    SumLongRuns<kVector>(entries, cut.dim, source, sink, block_column,
-                         min(groups, int64_t{cut.groups}), long_blocks);
-    return;
-  }
-  const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-  const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int entry = warp / cut.groups;
-  const int64_t first = (blockIdx.x - long_blocks) * cut.entries + entry;
-  const int64_t column = block_column + warp % cut.groups * kGroupColumns +
-                         lane * kLaneColumns;
-  if (entry >= cut.entries || first >= entries.count) return;
-  SumShortRun<kVector>(entries, cut.dim, source, sink, first, column, lane);
 }
 
 }  // namespace sum_runs
@@ -266,19 +299,23 @@ cudaError_t LaunchSumRuns(const Entries& entries, int64_t dim,
                           const Source& source, const Sink& sink,
                           bool vector_rows, cudaStream_t stream) {
   if (entries.count == 0 || dim == 0) return cudaSuccess;
-  // Two a multiprocessor; none where no run can be long.
-  constexpr int64_t kLongBlocks = 264;
-  const auto cut = sum_runs::Cut::Of(dim);
-  const int64_t long_blocks = entries.count > sum_runs::kLong ? kLongBlocks : 0;
-  const int64_t blocks =
-      long_blocks + (entries.count + cut.entries - 1) / cut.entries;
-  const dim3 grid(static_cast<unsigned>(blocks),
-                  static_cast<unsigned>(cut.blocks_y));
-  const auto kernel = vector_rows
-                          ? sum_runs::SumRunsKernel<true, Source, Sink>
-                          : sum_runs::SumRunsKernel<false, Source, Sink>;
-  kernel<<<grid, kThreads, 0, stream>>>(entries, cut, source, sink,
-                                        long_blocks);
+  const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
+  const int64_t warps =
+      (entries.count + sum_runs::kAtOnce - 1) / sum_runs::kAtOnce * groups;
+  const auto sum_short =
+      vector_rows ? sum_runs::SumShortRunsKernel<true, Source, Sink>
+                  : sum_runs::SumShortRunsKernel<false, Source, Sink>;
+  sum_short<<<BlocksFor(warps, kWarps), kThreads, 0, stream>>>(
+      entries, dim, static_cast<uint32_t>(groups), source, sink);
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess || entries.count <= sum_runs::kLong) return error;
+  const auto sum_long =
+      vector_rows ? sum_runs::SumLongRunsKernel<true, Source, Sink>
+                  : sum_runs::SumLongRunsKernel<false, Source, Sink>;
+  const int64_t most_pieces = entries.count / sum_runs::kLong * groups;
+  constexpr unsigned kMostBlocks = 132;  // One a multiprocessor.
+  sum_long<<<std::min(BlocksFor(most_pieces, 1), kMostBlocks),
+             sum_runs::kLongThreads, 0, stream>>>(entries, dim, source, sink);
   return cudaGetLastError();
 }
 
