@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(kThreads)
   uint64_t digest = 0;
   for (int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarpSize;
        i < table.row_count; i += stride) {
-    const float v = ReplaySecondMoment(table.second_moment[i], beta2,
-                                       suffix_min,
-                                       int64_t{table.last_event[i]} + 1,
-                                       event_count);
+    const float v =
+        ReplaySecondMoment(table.second_moment[i], beta2, suffix_min,
+                           int64_t{table.last_event[i]} + 1, event_count);
     const ContentSum words = RowWords<kWhole>(
         weights + i * row_bytes, row_bytes, secrets, [](int64_t, uint64_t) {});
-    digest += RowDigest(table.first_row_id + i, words, std::bit_cast<uint32_t>(v));
+    digest +=
+        RowDigest(table.first_row_id + i, words, std::bit_cast<uint32_t>(v));
   }
   if (threadIdx.x % kWarpSize == 0) AtomicAdd(*sum, digest);
 }

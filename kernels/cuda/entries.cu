@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/cuda/entries.h"
@@ -17,6 +18,10 @@ struct PartBatch {
   int part_count = 0;
   int64_t entry_count = 0;
   int64_t row_stride_bytes = 0;
+
+  __host__ __device__ int64_t CountOf(int part) const {
+    return end[part] - (part == 0 ? 0 : end[part - 1]);
+  }
 
   bool Add(const GradientPart& part) {
     if (part_count == kParts) return false;
@@ -143,6 +148,59 @@ __global__ void __launch_bounds__(kRankThreads)
   }
 }
 
+constexpr int kMostMerged = 16;  // Parts.
+constexpr int kSearches = 8;     // At a time.
+
+__global__ void __launch_bounds__(kThreads)
+    CheckPartsKernel(const __grid_constant__ PartBatch batch,
+                     int32_t* unordered) {
+  const int64_t stride = int64_t{gridDim.x} * kThreads;
+  bool bad = false;
+  for (int part = 0; part < batch.part_count; ++part) {
+    const int64_t* const slots = batch.slots[part];
+    const int64_t count = batch.CountOf(part);
+    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+         i + 1 < count; i += stride) {
+      bad |= slots[i] > slots[i + 1];
+    }
+  }
+  if (bad) *unordered = 1;  // All that write it write the same.
+}
+
+// A thread takes an entry. Its place is its position in its own part, and the
+// entries before it in each other: of the same slot, those of earlier parts.
+__global__ void __launch_bounds__(kThreads)
+    MergePartsKernel(const __grid_constant__ PartBatch batch,
+                     int64_t first_step, int64_t* __restrict__ slots,
+                     uint64_t* __restrict__ rows) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i >= batch.entry_count) return;
+  int own = 0;
+  while (i >= batch.end[own]) ++own;
+  const int64_t position = i - (batch.end[own] - batch.CountOf(own));
+  const int64_t slot = batch.slots[own][position];
+  int64_t place = position;
+  for (int first = 0; first < batch.part_count; first += kSearches) {
+    int64_t before[kSearches] = {};
+    for (int64_t step = first_step; step > 0; step /= 2) {
+#pragma unroll
+      for (int j = 0; j < kSearches; ++j) {
+        const int part = first + j;
+        if (part >= batch.part_count || part == own) continue;
+        const int64_t at = before[j] + step;
+        if (at > batch.CountOf(part)) continue;
+        const int64_t other = batch.slots[part][at - 1];
+        if (other < slot || (other == slot && part < own)) before[j] = at;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kSearches; ++j) place += before[j];
+  }
+  slots[place] = slot;
+  rows[place] = batch.rows[own] +
+                static_cast<uint64_t>(position * batch.row_stride_bytes);
+}
+
 __global__ void __launch_bounds__(kThreads)
     CheckIncreasingKernel(const int64_t* __restrict__ slots, int64_t count,
                           int32_t* unordered) {
@@ -176,6 +234,17 @@ cudaError_t Sort(void* scratch, size_t& scratch_bytes,
                  int slot_bits, cudaStream_t stream) {
   return cub::DeviceRadixSort::SortPairs(scratch, scratch_bytes, keys, values,
                                          count, 0, slot_bits, stream);
+}
+
+// The parts that have rows, as far as they fit.
+PartBatch BatchOf(std::span<const GradientPart> parts,
+                  int64_t row_stride_bytes) {
+  PartBatch batch;
+  batch.row_stride_bytes = row_stride_bytes;
+  for (const GradientPart& part : parts) {
+    if (part.row_count > 0 && !batch.Add(part)) break;
+  }
+  return batch;
 }
 
 }  // namespace
@@ -231,6 +300,39 @@ cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
   entries.slots = reinterpret_cast<const int64_t*>(keys.Current());
   entries.rows = values.Current();
   return error;
+}
+
+bool MayMergeParts(std::span<const GradientPart> parts) {
+  const PartBatch batch = BatchOf(parts, 0);
+  return batch.part_count > 1 && batch.part_count <= kMostMerged &&
+         batch.entry_count > kMostRanked;
+}
+
+cudaError_t LaunchCheckParts(std::span<const GradientPart> parts,
+                             int32_t* unordered, cudaStream_t stream) {
+  const PartBatch batch = BatchOf(parts, 0);
+  CheckPartsKernel<<<FewBlocksFor(batch.entry_count,
+                                  int64_t{kThreads} * batch.part_count),
+                     kThreads, 0, stream>>>(batch, unordered);
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchMergeParts(std::span<const GradientPart> parts,
+                             int64_t row_stride_bytes,
+                             const EntryScratch& scratch, Entries& entries,
+                             cudaStream_t stream) {
+  const PartBatch batch = BatchOf(parts, row_stride_bytes);
+  int64_t longest = 1;
+  for (int part = 0; part < batch.part_count; ++part) {
+    longest = std::max(longest, batch.CountOf(part));
+  }
+  const auto first_step =
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(longest)));
+  MergePartsKernel<<<BlocksFor(batch.entry_count, kThreads), kThreads, 0,
+                     stream>>>(batch, first_step, scratch.slots[0],
+                               scratch.rows[0]);
+  entries = {scratch.slots[0], scratch.rows[0], batch.entry_count};
+  return cudaGetLastError();
 }
 
 cudaError_t LaunchCheckIncreasing(const int64_t* slots, int64_t count,

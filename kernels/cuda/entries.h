@@ -14,16 +14,16 @@ namespace rowhouse::kernels::cuda {
 /// Gradient rows on their way to slots, on the device: by slot, and those of
 /// one slot in canonical order.
 struct Entries {
-  const int64_t* slots = nullptr;   ///< [count], never decreasing.
-  const uint64_t* rows = nullptr;   ///< [count]: where each gradient row is.
+  const int64_t* slots = nullptr;  ///< [count], never decreasing.
+  const uint64_t* rows = nullptr;  ///< [count]: where each gradient row is.
   int64_t count = 0;
 };
 
 /// Scratch of `LaunchSortEntries`.
 struct EntryScratch {
-  int64_t* slots[2] = {};   ///< [count] each.
-  uint64_t* rows[2] = {};   ///< [count] each.
-  void* sort = nullptr;     ///< What CUB asks for, `sort_bytes`.
+  int64_t* slots[2] = {};  ///< [count] each.
+  uint64_t* rows[2] = {};  ///< [count] each.
+  void* sort = nullptr;    ///< What CUB asks for, `sort_bytes`.
   int64_t sort_bytes = 0;
 
   static EntryScratch Cut(ScratchCutter& cutter, int64_t count);
@@ -45,6 +45,27 @@ cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
 /// Enqueues `*unordered = 1` where `slots` do not increase strictly.
 cudaError_t LaunchCheckIncreasing(const int64_t* slots, int64_t count,
                                   int32_t* unordered, cudaStream_t stream);
+
+/// Whether merging is the way for `parts` that may be in order, each by itself:
+/// several, not too many, and more entries than are sorted by ranking.
+bool MayMergeParts(std::span<const GradientPart> parts);
+
+/// Enqueues `*unordered = 1` where the slots of a part decrease.
+///
+/// REQUIRES: `MayMergeParts(parts)`.
+cudaError_t LaunchCheckParts(std::span<const GradientPart> parts,
+                             int32_t* unordered, cudaStream_t stream);
+
+/// As `LaunchSortEntries`, for parts in order: each entry finds its place by
+/// binary search in the other parts, all at a time. With parts that are not in
+/// order the entries are in none. Moves 32 bytes an entry, and what searches
+/// read from the cache.
+///
+/// REQUIRES: `MayMergeParts(parts)`.
+cudaError_t LaunchMergeParts(std::span<const GradientPart> parts,
+                             int64_t row_stride_bytes,
+                             const EntryScratch& scratch, Entries& entries,
+                             cudaStream_t stream);
 
 /// Enqueues `*bits |= slot` for all of `slots`.
 cudaError_t LaunchCombineBits(const int64_t* slots, int64_t count,

@@ -5,7 +5,9 @@
 namespace rowhouse::kernels::cuda {
 namespace {
 
-__device__ void Count(unsigned long long& counter) { atomicAdd(&counter, 1ULL); }
+__device__ void Count(unsigned long long& counter) {
+  atomicAdd(&counter, 1ULL);
+}
 
 // The second moment of a row as this event leaves it. False, with the count
 // of why, where the policy asks for finite values and one is not.
@@ -40,93 +42,202 @@ __device__ void StoreMoment(const RowAdamLaunch& e, int64_t slot, float v) {
   e.table.last_event[slot] = static_cast<int32_t>(e.event_count + 1);
 }
 
-// The merged gradient of the run at `first`: the lane's columns.
-template <typename Gradient, bool kVector, int kGroups, bool kSingle>
-__device__ LaneRow<kGroups> MergedRow(const RowAdamLaunch& e, int64_t first,
-                                      int length, int64_t column) {
-  const int64_t dim = e.table.dim;
+// ------------------------------------------------- rows in registers --
+
+constexpr int kRowWarps = 2;  // A block of few: what it holds is soon free.
+constexpr int kTile = 16;     // Entries whose runs a warp takes.
+constexpr int kStages = 2;    // One at work, one on its way.
+static_assert(kTile + kLongRun <= 2 * kWarpSize);
+
+// What comes from memory for one entry and, with a run's last, for its row;
+// each lane writes and reads its own columns alone.
+template <typename Weight, typename Gradient, int kGroups>
+struct Stage {
+  Columns<Gradient> gradient[kGroups][kWarpSize];
+  Columns<Weight> weights[kGroups][kWarpSize];
+};
+
+// The state of a row on its way.
+struct RowState {
+  int64_t slot;
+  float v;
+  int32_t last_event;
+};
+
+// Entries `first .. first + 63`, lane `l` holding `first + l` and `+ 32 + l`:
+// those of the tile, and where its last run, if it is not long, ends.
+struct Tile {
+  int64_t first;
+  int64_t slots[2];
+  uint64_t rows[2];
+  uint64_t heads;  // Bit `i`: a run begins at entry `i`, or there is no entry.
+
+  __device__ int64_t SlotOf(int i) const {
+    return __shfl_sync(kAllLanes, i < kWarpSize ? slots[0] : slots[1],
+                       i % kWarpSize);
+  }
+  __device__ uint64_t RowOf(int i) const {
+    return __shfl_sync(kAllLanes, i < kWarpSize ? rows[0] : rows[1],
+                       i % kWarpSize);
+  }
+  __device__ bool IsHead(int i) const { return (heads >> i & 1) != 0; }
+  // Of the run that begins at `i`: it has at least kLongRun entries.
+  __device__ bool IsLong(int i) const {
+    return IsHead(i) && (heads >> i & 0xffffffffU) == 1;
+  }
+};
+
+template <bool kSingle>
+__device__ Tile LoadTile(const RowAdamLaunch& e, int64_t first, int lane) {
+  Tile tile = {first, {-1, -1}, {0, 0}, ~uint64_t{0}};
+  const int64_t left = e.entries.count - first;
+  const int64_t* const slots = e.entries.slots + first;
   if constexpr (kSingle) {
-    const auto* row = static_cast<const Gradient*>(e.part_rows) + first * dim;
-    LaneRow<kGroups> merged;
-#pragma unroll
-    for (int k = 0; k < kGroups; ++k) {
-      const Columns<Gradient> entry =
-          LoadColumns<kVector>(row, column + k * kGroupColumns, dim);
-#pragma unroll
-      for (int c = 0; c < kLaneColumns; ++c) {
-        merged.x[k][c] = 0.0F + Widen(entry.x[c]);
-      }
-    }
-    return merged;
+    if (lane < left) tile.slots[0] = slots[lane];
   } else {
-    return length == kLongRun
-               ? LoadLongRun<kGroups>(e.long_runs, first, column, dim)
-               : SumShortRun<Gradient, kVector, kGroups>(e.entries, first,
-                                                         length, column, dim);
+    const uint64_t* const rows = e.entries.rows + first;
+    for (int half = 0; half < 2; ++half) {
+      const int at = half * kWarpSize + lane;
+      if (at >= left) continue;
+      tile.slots[half] = slots[at];
+      tile.rows[half] = rows[at];
+    }
+    int64_t before[2];
+    for (int half = 0; half < 2; ++half) {
+      before[half] = __shfl_up_sync(kAllLanes, tile.slots[half], 1);
+    }
+    const int64_t middle = __shfl_sync(kAllLanes, tile.slots[0], kWarpSize - 1);
+    if (lane == 0) {
+      before[0] = first > 0 ? slots[-1] : -1;
+      before[1] = middle;
+    }
+    uint64_t heads = 0;
+    for (int half = 0; half < 2; ++half) {
+      const bool head =
+          half * kWarpSize + lane >= left || tile.slots[half] != before[half];
+      heads |= uint64_t{__ballot_sync(kAllLanes, head)} << (half * kWarpSize);
+    }
+    tile.heads = heads;
+  }
+  return tile;
+}
+
+__device__ void CopyAsync(void* to, const void* from, bool some) {
+  // With 0 bytes to read it writes zeros.
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+               "l"(from), "r"(some ? 16 : 0)
+               : "memory");
+}
+
+// A row's columns of this lane, on their way to `to`.
+template <bool kVector, typename T, int kGroups>
+__device__ void FetchRow(const T* row, int dim, int lane,
+                         Columns<T> (&to)[kGroups][kWarpSize]) {
+#pragma unroll
+  for (int k = 0; k < kGroups; ++k) {
+    const int column = k * kGroupColumns + lane * kLaneColumns;
+    if constexpr (kVector) {
+      constexpr int kPackElements = 16 / sizeof(T);
+      const bool some = column < dim;
+#pragma unroll
+      for (int i = 0; i < kLaneColumns; i += kPackElements) {
+        CopyAsync(&to[k][lane].x[i], some ? row + column + i : row, some);
+      }
+    } else {
+      to[k][lane] = LoadColumns<false>(row, column, dim);
+    }
   }
 }
+
+// The run-sum of a row so far.
+template <int kGroups>
+class RunningSum {
+ public:
+  template <typename Gradient>
+  __device__ void Add(const Columns<Gradient> (&entry)[kGroups][kWarpSize],
+                      int lane) {
+    if (count_ % kRunChunk == 0) {
+      if (count_ > 0) Fold();
+      ForEach([&](int k, int c) {
+        chunk_.x[k][c] = 0.0F + Widen(entry[k][lane].x[c]);
+      });
+    } else {
+      ForEach([&](int k, int c) {
+        chunk_.x[k][c] = chunk_.x[k][c] + Widen(entry[k][lane].x[c]);
+      });
+    }
+    ++count_;
+  }
+
+  __device__ void Set(const LaneRow<kGroups>& whole) {
+    chunk_ = whole;
+    count_ = 1;
+  }
+
+  // The sum, of one entry at least; the next `Add` begins another.
+  __device__ const LaneRow<kGroups>& Finish() {
+    if (count_ > kRunChunk) {
+      ForEach([&](int k, int c) {
+        chunk_.x[k][c] = total_.x[k][c] + chunk_.x[k][c];
+      });
+    }
+    count_ = 0;
+    return chunk_;
+  }
+
+ private:
+  // A first chunk is the total: +0 adds nothing to a sum from +0.
+  __device__ void Fold() {
+    if (count_ == kRunChunk) {
+      total_ = chunk_;
+    } else {
+      ForEach([&](int k, int c) {
+        total_.x[k][c] = total_.x[k][c] + chunk_.x[k][c];
+      });
+    }
+  }
+
+  template <typename Visit>
+  __device__ static void ForEach(Visit visit) {
+#pragma unroll
+    for (int k = 0; k < kGroups; ++k) {
+#pragma unroll
+      for (int c = 0; c < kLaneColumns; ++c) visit(k, c);
+    }
+  }
+
+  LaneRow<kGroups> chunk_;
+  LaneRow<kGroups> total_;
+  int count_ = 0;
+};
 
 // Every element by `UpdateWeight`, whatever the values.
 template <typename Weight, int kGroups>
 __device__ bool UpdatePlainly(const RowAdamLaunch& e,
-                              const Columns<Weight> (&p)[kGroups],
+                              const Columns<Weight> (&p)[kGroups][kWarpSize],
                               const LaneRow<kGroups>& g, float denominator,
-                              int64_t column, Columns<Weight> (&to)[kGroups]) {
+                              int lane, Columns<Weight> (&to)[kGroups]) {
   bool finite = true;
   for (int k = 0; k < kGroups; ++k) {
     for (int c = 0; c < kLaneColumns; ++c) {
-      to[k].x[c] = Narrow<Weight>(UpdateWeight(Widen(p[k].x[c]), g.x[k][c],
-                                               denominator, e.factors));
-      if (column + k * kGroupColumns + c < e.table.dim) {
-        finite &= IsFiniteElement(to[k].x[c]);
-      }
+      to[k].x[c] = Narrow<Weight>(UpdateWeight(
+          Widen(p[k][lane].x[c]), g.x[k][c], denominator, e.factors));
+      const int64_t column = k * kGroupColumns + lane * kLaneColumns + c;
+      if (column < e.table.dim) finite &= IsFiniteElement(to[k].x[c]);
     }
   }
   return finite;
 }
 
-// Blocks to fit on a multiprocessor: registers of bf16 rows up to 768 wide
-// allow more than the compiler would choose.
-template <int kGroups, bool kSingle, typename Weight, typename Gradient>
-constexpr int kBlocksAtOnce =
-    sizeof(Weight) + sizeof(Gradient) > 4 || kGroups > 3 ? 1
-    : kSingle                                            ? 3
-                                                         : 2;
-
-// A warp takes the run, if one begins at its entry.
-template <typename Weight, typename Gradient, bool kVector, int kGroups,
-          bool kSingle>
-__global__ void __launch_bounds__(
-    kThreads, kBlocksAtOnce<kGroups, kSingle, Weight, Gradient>)
-    RowAdamKernel(const __grid_constant__ RowAdamLaunch e) {
-  const int lane = threadIdx.x % kWarpSize;
-  const int64_t first =
-      int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarpSize;
-  if (first >= e.entries.count) return;
-  int length = 1;
-  if constexpr (kSingle) {
-    if (e.counts->unordered != 0) return;
-  } else {
-    length = RunLength(e.entries, first, lane);
-    if (length == 0) return;
-  }
-  // Everything the row needs is asked for before any of it is used.
-  const int64_t dim = e.table.dim;
-  const int64_t column = lane * kLaneColumns;
-  const int64_t slot = e.entries.slots[first];
-  Weight* const row = static_cast<Weight*>(e.table.weights) + slot * dim;
-  const float v = e.table.second_moment[slot];
-  const int32_t last_event = e.table.last_event[slot];
-  Columns<Weight> p[kGroups];
-#pragma unroll
-  for (int k = 0; k < kGroups; ++k) {
-    p[k] = LoadColumns<kVector>(row, column + k * kGroupColumns, dim);
-  }
-  const LaneRow<kGroups> g =
-      MergedRow<Gradient, kVector, kGroups, kSingle>(e, first, length, column);
-
+// One row's event, from its merged gradient on.
+template <bool kVector, typename Weight, int kGroups>
+__device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
+                          const Columns<Weight> (&p)[kGroups][kWarpSize],
+                          const LaneRow<kGroups>& g, int lane) {
   const float squares = SumOfSquares(g, lane);
-  const Moment moment = NextMoment(e, v, last_event, squares, lane == 0);
+  const Moment moment =
+      NextMoment(e, state.v, state.last_event, squares, lane == 0);
   if (!moment.applies) return;
   const float denominator = RowAdamDenominator(moment.v, e.factors);
   WeightUpdate update(e.factors, denominator, squares);
@@ -134,26 +245,120 @@ __global__ void __launch_bounds__(
   bool finite = true;
 #pragma unroll
   for (int k = 0; k < kGroups; ++k) {
+    const Columns<Weight> old = p[k][lane];
     float x[kLaneColumns];
 #pragma unroll
     for (int c = 0; c < kLaneColumns; ++c) {
-      x[c] = update(Widen(p[k].x[c]), g.x[k][c]);
+      x[c] = update(Widen(old.x[c]), g.x[k][c]);
     }
     finite &= NarrowColumns(x, next[k]);
   }
   if (!__all_sync(kAllLanes, finite && update.IsExact())) {
-    finite = __all_sync(kAllLanes,
-                        UpdatePlainly(e, p, g, denominator, column, next));
+    finite =
+        __all_sync(kAllLanes, UpdatePlainly(e, p, g, denominator, lane, next));
     if (!finite && e.policy != NonFinitePolicy::kPropagate) {
       if (lane == 0) Count(e.counts->bad_weights);
       return;
     }
   }
+  Weight* const row =
+      static_cast<Weight*>(e.table.weights) + state.slot * e.table.dim;
 #pragma unroll
   for (int k = 0; k < kGroups; ++k) {
-    StoreColumns<kVector>(next[k], row, column + k * kGroupColumns, dim);
+    StoreColumns<kVector>(next[k], row, k * kGroupColumns + lane * kLaneColumns,
+                          e.table.dim);
   }
-  if (lane == 0) StoreMoment(e, slot, moment.v);
+  if (lane == 0) StoreMoment(e, state.slot, moment.v);
+}
+
+// Blocks to fit on a multiprocessor, of rows that are all bf16 and not wider
+// than 768.
+template <typename Weight, typename Gradient, int kGroups, bool kSingle>
+constexpr int kBlocksAtOnce = sizeof(Weight) + sizeof(Gradient) > 4 || kGroups >
+                                                                           3
+                                  ? 1
+                              : kSingle ? 14
+                                        : 10;
+
+// A warp takes the runs that begin in its tile, an entry after the other; the
+// next entry, and what its row needs, is on its way meanwhile.
+template <typename Weight, typename Gradient, bool kVector, int kGroups,
+          bool kSingle>
+__global__ void __launch_bounds__(
+    kRowWarps* kWarpSize, kBlocksAtOnce<Weight, Gradient, kGroups, kSingle>)
+    RowAdamKernel(const __grid_constant__ RowAdamLaunch e) {
+  using RowStage = Stage<Weight, Gradient, kGroups>;
+  __shared__ RowStage stages[kRowWarps][kStages];
+  const int lane = threadIdx.x % kWarpSize;
+  const int warp = threadIdx.x / kWarpSize;
+  const int64_t first = (int64_t{blockIdx.x} * kRowWarps + warp) * kTile;
+  if (first >= e.entries.count) return;
+  if (e.counts->runs.unordered != 0) return;
+  const int64_t dim = e.table.dim;
+  const Tile tile = LoadTile<kSingle>(e, first, lane);
+
+  const auto is_last_of_run = [&](int at) {
+    return kSingle || tile.IsHead(at + 1) || tile.IsLong(at);
+  };
+  const auto fetch = [&](int at, RowStage& to) {
+    RowState state = {};
+    if (kSingle || !tile.IsLong(at)) {
+      const auto* const row =
+          kSingle
+              ? static_cast<const Gradient*>(e.part_rows) + (first + at) * dim
+              : reinterpret_cast<const Gradient*>(tile.RowOf(at));
+      FetchRow<kVector>(row, static_cast<int>(dim), lane, to.gradient);
+    }
+    if (is_last_of_run(at)) {
+      state.slot = tile.SlotOf(at);
+      FetchRow<kVector>(
+          static_cast<const Weight*>(e.table.weights) + state.slot * dim,
+          static_cast<int>(dim), lane, to.weights);
+      state.v = e.table.second_moment[state.slot];
+      state.last_event = e.table.last_event[state.slot];
+    }
+    return state;
+  };
+  // After entry `at`: the next of the tile's runs, or -1.
+  const auto next_of = [&](int at) {
+    if constexpr (kSingle) {
+      return at + 1 < kTile && first + at + 1 < e.entries.count ? at + 1 : -1;
+    } else {
+      // A long run reaches beyond the tile.
+      if (tile.IsLong(at) || (at + 1 >= kTile && tile.IsHead(at + 1)))
+        return -1;
+      return first + at + 1 < e.entries.count ? at + 1 : -1;
+    }
+  };
+
+  int at = kSingle ? 0 : __ffsll(static_cast<int64_t>(tile.heads)) - 1;
+  if (at < 0 || at >= kTile || first + at >= e.entries.count) return;
+  RunningSum<kGroups> sum;
+  RowStage* now = &stages[warp][0];
+  RowStage* other = &stages[warp][1];
+  RowState state = fetch(at, *now);
+  asm volatile("cp.async.commit_group;" ::: "memory");
+  while (at >= 0) {
+    const int following = next_of(at);
+    RowState following_state = {};
+    if (following >= 0) following_state = fetch(following, *other);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    if (!kSingle && tile.IsLong(at)) {
+      sum.Set(LoadLongRun<kGroups>(e.long_runs, first + at, lane * kLaneColumns,
+                                   dim));
+    } else {
+      sum.Add(now->gradient, lane);
+    }
+    if (is_last_of_run(at)) {
+      UpdateRow<kVector>(e, state, now->weights, sum.Finish(), lane);
+    }
+    at = following;
+    state = following_state;
+    RowStage* const free = now;
+    now = other;
+    other = free;
+  }
 }
 
 // ------------------------------------------------------------- wide rows --
@@ -199,9 +404,7 @@ __device__ float FoldBlock(float partial) {
 template <typename Weight, typename Gradient, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     WideRowAdamKernel(const __grid_constant__ RowAdamLaunch e) {
-  if constexpr (kSingle) {
-    if (e.counts->unordered != 0) return;
-  }
+  if (e.counts->runs.unordered != 0) return;
   const int64_t dim = e.table.dim;
   float* const g = e.wide_rows + blockIdx.x * dim;
   for (int64_t first = blockIdx.x; first < e.entries.count;
@@ -290,10 +493,12 @@ cudaError_t LaunchRowAdam(const RowAdamLaunch& launch, cudaStream_t stream) {
   const int64_t dim = launch.table.dim;
   const unsigned blocks =
       dim <= kRegisterColumns
-          ? BlocksFor(launch.entries.count, kWarps)
+          ? BlocksFor(launch.entries.count, kRowWarps * kTile)
           : static_cast<unsigned>(
                 std::min(launch.entries.count, WideBlocks(dim)));
-  kernel<<<blocks, kThreads, 0, stream>>>(launch);
+  const int threads =
+      dim <= kRegisterColumns ? kRowWarps * kWarpSize : kThreads;
+  kernel<<<blocks, threads, 0, stream>>>(launch);
   return cudaGetLastError();
 }
 

@@ -16,7 +16,6 @@ struct RowAdamCounts {
   unsigned long long bad_mean_squares;    ///< Read no state.
   unsigned long long bad_second_moments;  ///< Read state, but no weights.
   unsigned long long bad_weights;         ///< Read all, wrote nothing.
-  int32_t unordered;                      ///< `LaunchCheckIncreasing`.
 };
 
 /// One event on its way.
@@ -34,7 +33,7 @@ struct RowAdamLaunch {
   RowAdamCounts* counts = nullptr;
 
   /// One part whose slots increase strictly; `entries` then holds its slots
-  /// alone. Nothing is done where `counts->unordered` is set.
+  /// alone.
   bool single_part = false;
   const void* part_rows = nullptr;
 
@@ -48,8 +47,9 @@ inline constexpr int64_t kRegisterColumns = 1024;
 /// fp32 elements of `wide_rows`: 0 up to kRegisterColumns.
 int64_t RowAdamScratchFloats(int64_t dim);
 
-/// Enqueues the event: per run, run-sum, mean square, replay, update, one pass.
-/// A warp takes a row, or for wide rows a block.
+/// Enqueues the event, unless `counts->runs.unordered` is set: per run,
+/// run-sum, mean square, replay and update in one pass. A warp takes a row, of
+/// wide ones a block.
 ///
 /// Moves 2D an entry and 4D + 16 bytes a row at bf16; a sector of 32 bytes each
 /// for the second moment and the last event of a row that has no neighbour.

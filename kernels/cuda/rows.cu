@@ -16,8 +16,7 @@ __global__ void __launch_bounds__(kThreads)
                      const int64_t* __restrict__ slots, int64_t count,
                      int64_t packs_per_row, Pack* __restrict__ out) {
   const int lane = threadIdx.x % kLanes;
-  const int64_t row =
-      (int64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
+  const int64_t row = (int64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
   if (row >= count) return;
   const Pack* const from = table + slots[row] * packs_per_row;
   Pack* const to = out + row * packs_per_row;

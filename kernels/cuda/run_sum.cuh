@@ -19,8 +19,8 @@ __device__ inline int RunLength(const Entries& entries, int64_t first,
   const int64_t slot = entries.slots[first];
   if (first > 0 && entries.slots[first - 1] == slot) return 0;
   const int64_t at = first + lane;
-  const unsigned same = __ballot_sync(
-      kAllLanes, at < entries.count && entries.slots[at] == slot);
+  const unsigned same =
+      __ballot_sync(kAllLanes, at < entries.count && entries.slots[at] == slot);
   return same == kAllLanes ? kLongRun : __ffs(static_cast<int>(~same)) - 1;
 }
 
@@ -41,8 +41,8 @@ __device__ LaneRow<kGroups> SumShortRun(const Entries& entries, int64_t first,
   LaneRow<kGroups> chunk;
   LaneRow<kGroups> total;
   for (int entry = 0; entry < length; ++entry) {
-    const auto* row = reinterpret_cast<const Gradient*>(
-        __shfl_sync(kAllLanes, rows, entry));
+    const auto* row =
+        reinterpret_cast<const Gradient*>(__shfl_sync(kAllLanes, rows, entry));
     Columns<Gradient> now[kGroups];
 #pragma unroll
     for (int k = 0; k < kGroups; ++k) {
@@ -56,9 +56,8 @@ __device__ LaneRow<kGroups> SumShortRun(const Entries& entries, int64_t first,
         const float before = begins ? 0.0F : chunk.x[k][c];
         // A first chunk is the total: +0 adds nothing to a sum from +0.
         if (begins && entry > 0) {
-          total.x[k][c] = entry == kRunChunk
-                              ? chunk.x[k][c]
-                              : total.x[k][c] + chunk.x[k][c];
+          total.x[k][c] = entry == kRunChunk ? chunk.x[k][c]
+                                             : total.x[k][c] + chunk.x[k][c];
         }
         chunk.x[k][c] = before + Widen(now[k].x[c]);
       }

@@ -6,6 +6,10 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads)
     FindRunsKernel(Entries entries, LongRuns long_runs, RunCounts* counts) {
+  __shared__ unsigned block_runs;
+  if (counts->unordered != 0) return;
+  if (threadIdx.x == 0) block_runs = 0;
+  __syncthreads();
   const int64_t stride = int64_t{gridDim.x} * kThreads;
   const int64_t* const slots = entries.slots;
   unsigned runs = 0;
@@ -19,7 +23,9 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
   runs = __reduce_add_sync(kAllLanes, runs);
-  if (threadIdx.x % kWarpSize == 0 && runs > 0) atomicAdd(&counts->runs, runs);
+  if (threadIdx.x % kWarpSize == 0) atomicAdd(&block_runs, runs);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(&counts->runs, block_runs);
 }
 
 constexpr int kSumWarps = 16;
@@ -83,10 +89,9 @@ __global__ void __launch_bounds__(kSumWarps* kWarpSize)
       const int64_t begin = round + warp * kRunChunk;
       if (begin < end) {
         const int64_t last = min(begin + kRunChunk, end);
-        *reinterpret_cast<Columns<float>*>(
-            &chunks[warp][lane * kLaneColumns]) =
-            SumChunk<Gradient, kVector>(entries, begin, last,
-                                        first_column + lane * kLaneColumns, dim);
+        *reinterpret_cast<Columns<float>*>(&chunks[warp][lane * kLaneColumns]) =
+            SumChunk<Gradient, kVector>(
+                entries, begin, last, first_column + lane * kLaneColumns, dim);
       }
       __syncthreads();
       if (threadIdx.x < kGroupColumns) {
@@ -133,11 +138,11 @@ cudaError_t LaunchSumLongRuns(const Entries& entries, const LongRuns& long_runs,
                               DType dtype, int64_t dim, bool vector_rows,
                               cudaStream_t stream) {
   if (entries.count < kLongRun) return cudaSuccess;
-  const auto kernel = dtype == DType::kBf16   ? SumKernelOf<uint16_t>(vector_rows)
+  const auto kernel = dtype == DType::kBf16 ? SumKernelOf<uint16_t>(vector_rows)
                       : dtype == DType::kFp32 ? SumKernelOf<float>(vector_rows)
                                               : SumKernelOf<Fp16>(vector_rows);
-  const int64_t most_pieces = entries.count / kLongRun *
-                              ((dim + kGroupColumns - 1) / kGroupColumns);
+  const int64_t most_pieces =
+      entries.count / kLongRun * ((dim + kGroupColumns - 1) / kGroupColumns);
   kernel<<<FewBlocksFor(most_pieces, 1), kSumWarps * kWarpSize, 0, stream>>>(
       entries, long_runs, dim);
   return cudaGetLastError();

@@ -17,8 +17,9 @@ namespace rowhouse::kernels::cuda {
 inline constexpr int kLongRun = 32;
 
 struct RunCounts {
-  unsigned long long runs;       ///< Distinct slots.
+  unsigned long long runs;  ///< Distinct slots.
   unsigned long long long_runs;
+  int32_t unordered;  ///< Set where there are no entries in order after all.
 };
 
 /// The long runs of some entries, on the device.
@@ -32,7 +33,7 @@ struct LongRuns {
 };
 
 /// Enqueues the counting of runs into `counts`, zeroed before, and the listing
-/// of long ones. Reads 8 bytes an entry.
+/// of long ones, unless `unordered`. Reads 8 bytes an entry.
 cudaError_t LaunchFindRuns(const Entries& entries, const LongRuns& long_runs,
                            RunCounts* counts, cudaStream_t stream);
 

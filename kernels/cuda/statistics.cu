@@ -18,13 +18,12 @@ __global__ void __launch_bounds__(kThreads)
     const int length = RunLength(entries, first, lane);
     if (length == 0) continue;
     float partial[kLaneColumns] = {};
-    for (int64_t column = lane * kLaneColumns; column < dim + lane * kLaneColumns;
-         column += kGroupColumns) {
-      const LaneRow<1> row =
-          length == kLongRun
-              ? LoadLongRun<1>(long_runs, first, column, dim)
-              : SumShortRun<Gradient, kVector, 1>(entries, first, length,
-                                                  column, dim);
+    for (int64_t column = lane * kLaneColumns;
+         column < dim + lane * kLaneColumns; column += kGroupColumns) {
+      const LaneRow<1> row = length == kLongRun
+                                 ? LoadLongRun<1>(long_runs, first, column, dim)
+                                 : SumShortRun<Gradient, kVector, 1>(
+                                       entries, first, length, column, dim);
 #pragma unroll
       for (int c = 0; c < kLaneColumns; ++c) {
         partial[c] = partial[c] + row.x[0][c] * row.x[0][c];

@@ -11,11 +11,12 @@ namespace rowhouse::kernels::cuda {
 /// `UpdateWeight` for a row of weights, with the row's one division done once.
 ///
 /// With `y` the correctly rounded reciprocal of a divisor `d`, `q = x*y`,
-/// `r = x - q*d` (exact by fma), `q + r*y` is the correctly rounded `x / d`
+/// `r = q*d - x` (exact by fma), `q - r*y` is the correctly rounded `x / d`
 /// (Markstein 1990), as long as nothing is subnormal or overflows on the way.
-/// That is so for |x| in [2^-60, 2^60] and for `d` in [2^-60, 2^60]; +0 comes
-/// out as +0. So three operations stand for a division of some twenty;
-/// `IsExact` says afterwards, for all elements at once, whether they may.
+/// That is so for |x| in [2^-60, 2^60] and for `d` in [2^-60, 2^60]; zeros keep
+/// their sign, for an exact `r` is +0. So three operations stand for a division
+/// of some twenty; `IsExact` says afterwards, for all elements at once, whether
+/// they may.
 class WeightUpdate {
  public:
   __device__ WeightUpdate(const RowAdamFactors& factors, float denominator,
@@ -37,8 +38,8 @@ class WeightUpdate {
     const uint32_t bits = __float_as_uint(x);
     least_ = min(least_, bits + bits - 1U);
     const float q = x * reciprocal_;
-    const float quotient =
-        __fmaf_rn(__fmaf_rn(-q, denominator_, x), reciprocal_, q);
+    const float excess = __fmaf_rn(q, denominator_, -x);
+    const float quotient = __fmaf_rn(-excess, reciprocal_, q);
     const float u = quotient * factors_.step_size;
     const float decayed = u + p * factors_.decay;
     return p - (u * p > 0.0F ? decayed : u);
@@ -61,17 +62,16 @@ class WeightUpdate {
 __device__ inline bool NarrowColumns(const float (&x)[kLaneColumns],
                                      Columns<uint16_t>& to) {
   auto* pairs = reinterpret_cast<uint32_t*>(&to);
-  bool finite = true;
+  uint32_t zeros = 0;  // Of each half: 0, or NaN once one was not finite.
 #pragma unroll
   for (int i = 0; i < kLaneColumns / 2; ++i) {
     // Equals FloatToBf16 but for NaNs, and a row with one goes another way.
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
         : "=r"(pairs[i])
         : "f"(x[2 * i + 1]), "f"(x[2 * i]));
-    finite &= (pairs[i] & 0x7f80U) != 0x7f80U &&
-              (pairs[i] & 0x7f800000U) != 0x7f800000U;
+    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(zeros) : "r"(pairs[i]), "r"(0));
   }
-  return finite;
+  return (zeros & 0x7fff7fffU) == 0;
 }
 
 __device__ inline bool NarrowColumns(const float (&x)[kLaneColumns],

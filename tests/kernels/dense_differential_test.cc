@@ -137,10 +137,10 @@ TEST_F(DenseDifferentialTest, SmallEmbeddingGradients) {
   Random random(71);
   SCOPED_TRACE(random.Trace());
   for (int i = 0; i < 5000; ++i) {
-    const int64_t dim = random.Chance(0.05) ? AnyOf(random, kDims)
-                                            : random.Integer(1, 300);
-    EmbeddingGradient(random, random.Integer(0, 150),
-                      random.Integer(1, 60), dim, i % 2 == 0 ? 0 : 0.01);
+    const int64_t dim =
+        random.Chance(0.05) ? AnyOf(random, kDims) : random.Integer(1, 300);
+    EmbeddingGradient(random, random.Integer(0, 150), random.Integer(1, 60),
+                      dim, i % 2 == 0 ? 0 : 0.01);
     if (HasFatalFailure()) return;
   }
 }
@@ -210,10 +210,10 @@ TEST_F(DenseDifferentialTest, StartsAndWrittenRows) {
   for (int i = 0; i < 200; ++i) {
     const int64_t row_count = random.Integer(1, 40);
     RandomTable table = Table(random, row_count, random.Integer(1, 300), 0.01);
-    const Initializer initializer = {
-        random.Chance(0.5) ? Initializer::Kind::kUniform
-                           : Initializer::Kind::kZeros,
-        random.Bits(), random.Uniform(0, 2)};
+    const Initializer initializer = {random.Chance(0.5)
+                                         ? Initializer::Kind::kUniform
+                                         : Initializer::Kind::kZeros,
+                                     random.Bits(), random.Uniform(0, 2)};
     const int64_t first = random.Integer(0, row_count - 1);
     const int64_t count = random.Integer(0, row_count - first);
     table.arrays.push_back(RandomElements(random, table.shape.dtype,
@@ -224,8 +224,8 @@ TEST_F(DenseDifferentialTest, StartsAndWrittenRows) {
       absl::Status status;
       if (i % 4 > 0) status = backend.InitializeDense(view, initializer, false);
       if (i % 4 > 1) {
-        status.Update(backend.WriteDenseRows(view, first, count,
-                                             arrays.at(kWhichCount)));
+        status.Update(
+            backend.WriteDenseRows(view, first, count, arrays.at(kWhichCount)));
       }
       if (i % 4 == 0) status = backend.ClearMainGrad(view);
       return status;

@@ -36,9 +36,9 @@ inline DType AnyDenseType(rowhouse::testing::Random& random) {
   return static_cast<DType>(random.Integer(1, 3));
 }
 
-/// Elements of `dtype` as they lie in memory: normal numbers of some scales, and
-/// with `odd` probability what is not: zeros of both signs, subnormal and huge
-/// numbers, infinities and NaNs of any payload.
+/// Elements of `dtype` as they lie in memory: normal numbers of some scales,
+/// and with `odd` probability what is not: zeros of both signs, subnormal and
+/// huge numbers, infinities and NaNs of any payload.
 inline Bytes RandomElements(rowhouse::testing::Random& random, DType dtype,
                             int64_t count, double odd) {
   constexpr uint32_t kOdd[] = {0x00000000, 0x80000000, 0x00000001, 0x80012345,
@@ -50,14 +50,14 @@ inline Bytes RandomElements(rowhouse::testing::Random& random, DType dtype,
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     // The bits of one draw: a value in (-4, 4) and which odd number.
     const uint64_t bits = random.Bits();
-    float x = scale * (static_cast<float>(static_cast<int32_t>(bits >> 32)) *
-                       0x1p-29F);
+    float x = scale *
+              (static_cast<float>(static_cast<int32_t>(bits >> 32)) * 0x1p-29F);
     if (odd > 0 && random.Chance(odd)) {
       x = std::bit_cast<float>(kOdd[bits % std::size(kOdd)]);
     }
     uint32_t element = std::bit_cast<uint32_t>(x);
-    if (dtype == DType::kBf16) element = IsNan(x) ? element >> 16 | 1
-                                                  : FloatToBf16(x);
+    if (dtype == DType::kBf16)
+      element = IsNan(x) ? element >> 16 | 1 : FloatToBf16(x);
     if (dtype == DType::kFp16) {
       // A quarter of the odd ones are subnormals of fp16.
       element = IsNan(x) ? 0x7c01U | (element >> 13 & 0x3ffU) : FloatToFp16(x);
@@ -83,16 +83,15 @@ inline std::vector<int64_t> RandomSlots(rowhouse::testing::Random& random,
     if (kind == 0) {
       slots.push_back(random.Integer(0, row_count - 1));
     } else if (kind == 1) {
-      const auto rank = static_cast<int64_t>(
-          std::pow(static_cast<double>(row_count), u));
+      const auto rank =
+          static_cast<int64_t>(std::pow(static_cast<double>(row_count), u));
       slots.push_back(std::min(rank, row_count) - 1);
     } else if (kind == 2) {
       slots.push_back(same);
     } else {
       const int64_t left = count - static_cast<int64_t>(slots.size());
       slots.insert(slots.end(),
-                   static_cast<size_t>(
-                       std::min(left, AnyOf(random, kLengths))),
+                   static_cast<size_t>(std::min(left, AnyOf(random, kLengths))),
                    random.Integer(0, row_count - 1));
     }
   }

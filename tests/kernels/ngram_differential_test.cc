@@ -73,8 +73,8 @@ class NgramDifferentialTest : public DifferentialTest {
               {arrays.at<int64_t>(2), slots.size()}, signs, arrays.at(4));
           status.Update(backend.NgramEmbedBackward(
               arrays.at(4), dtype, dim, tokens, signs, arrays.at(5)));
-          status.Update(backend.NgramRowIds(
-              tokens, 84602880, {arrays.at<int64_t>(6), 2 * size}));
+          status.Update(backend.NgramRowIds(tokens, 84602880,
+                                            {arrays.at<int64_t>(6), 2 * size}));
           return status;
         });
   }
