@@ -1,7 +1,6 @@
-#include "kernels/cuda/adamw.h"
-
 #include <algorithm>
 
+#include "kernels/cuda/adamw.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/element.h"
 
@@ -28,9 +27,9 @@ struct Share {
       const int64_t j = first + k * blockDim.x;
       if (j >= table.dim) break;
       gradients[k] = main_grad[j];
-      elements[k] = {table.master == nullptr ? Widen(weights[j])
-                                             : table.master[row + j],
-                     table.first_moment[row + j], table.second_moment[row + j]};
+      elements[k] = {
+          table.master == nullptr ? Widen(weights[j]) : table.master[row + j],
+          table.first_moment[row + j], table.second_moment[row + j]};
     }
     bool finite = true;
 #pragma unroll
@@ -131,7 +130,8 @@ cudaError_t LaunchAdamW(const DenseTable& table, const AdamWFactors& factors,
                         cudaStream_t stream) {
   if (table.row_count == 0) return cudaSuccess;
   const int64_t threads = (table.dim + kColumns - 1) / kColumns;
-  const int64_t warps = std::max<int64_t>((threads + kWarpSize - 1) / kWarpSize, 1);
+  const int64_t warps =
+      std::max<int64_t>((threads + kWarpSize - 1) / kWarpSize, 1);
   const auto block =
       static_cast<unsigned>(std::min<int64_t>(warps * kWarpSize, kMostThreads));
   WithDenseElement(table.dtype, [&]<typename Weight>() {

@@ -1,9 +1,9 @@
 #ifndef ROWHOUSE_KERNELS_CUDA_SUM_RUNS_CUH_
 #define ROWHOUSE_KERNELS_CUDA_SUM_RUNS_CUH_
 
-/// Run-sums (arithmetic.h) of sorted entries, each sum stored where its slot is:
-/// a kernel for short runs, one warp each and group of columns, and one for long
-/// runs, whose chunks the warps of a block share.
+/// Run-sums (arithmetic.h) of sorted entries, each sum stored where its slot
+/// is: a kernel for short runs, one warp each and group of columns, and one for
+/// long runs, whose chunks the warps of a block share.
 ///
 /// A source gives rows and a sink takes sums, 8 columns at a time:
 ///
@@ -189,8 +189,8 @@ __global__ void __launch_bounds__(kThreads, 4)
 }
 
 // One block: the long run that begins at `first`, for a group of columns. Each
-// warp sums a chunk of a step; then a thread a column adds the step's chunk sums
-// in order.
+// warp sums a chunk of a step; then a thread a column adds the step's chunk
+// sums in order.
 template <bool kVector, typename Source, typename Sink>
 __device__ void SumLongRun(const Entries& entries, int64_t dim,
                            const Source& source, const Sink& sink,
@@ -260,7 +260,8 @@ __global__ void __launch_bounds__(kLongThreads, 1)
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
-  int64_t mine = blockIdx.x;  // The next piece, counted from the window's first.
+  int64_t mine =
+      blockIdx.x;  // The next piece, counted from the window's first.
   for (int64_t window = 0; window < entries.count;
        window += kLongThreads * kLong) {
     const int64_t at = window + threadIdx.x * kLong;
@@ -309,9 +310,9 @@ cudaError_t LaunchSumRuns(const Entries& entries, int64_t dim,
       entries, dim, static_cast<uint32_t>(groups), source, sink);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess || entries.count <= sum_runs::kLong) return error;
-  const auto sum_long =
-      vector_rows ? sum_runs::SumLongRunsKernel<true, Source, Sink>
-                  : sum_runs::SumLongRunsKernel<false, Source, Sink>;
+  const auto sum_long = vector_rows
+                            ? sum_runs::SumLongRunsKernel<true, Source, Sink>
+                            : sum_runs::SumLongRunsKernel<false, Source, Sink>;
   const int64_t most_pieces = entries.count / sum_runs::kLong * groups;
   constexpr unsigned kMostBlocks = 132;  // One a multiprocessor.
   sum_long<<<std::min(BlocksFor(most_pieces, 1), kMostBlocks),
