@@ -2,8 +2,9 @@
 #define ROWHOUSE_KERNELS_CUDA_SUM_RUNS_CUH_
 
 /// Run-sums (arithmetic.h) of sorted entries, each sum stored where its slot
-/// is: a kernel for short runs, one warp each and group of columns, and one for
-/// long runs, whose chunks the warps of a block share.
+/// is: one kernel. Its first blocks take the long runs, whose chunks the warps
+/// of a block share; the others take the short ones, one warp each and group of
+/// columns.
 ///
 /// A source gives rows and a sink takes sums, 8 columns at a time:
 ///
@@ -38,27 +39,28 @@ inline constexpr int64_t kLong = kWarpSize;
 // are loaded together.
 inline constexpr int kAtOnce = 2;
 
-inline constexpr int kLongWarps = 16;
-inline constexpr int kLongThreads = kLongWarps * kWarpSize;
+// Rows of a long run that a warp has on their way at once: 40 registers.
+template <typename Element>
+inline constexpr int kInFlight = sizeof(Element) == 2 ? kChunk : kChunk / 2;
 
 // Adds `count` rows, those that lanes `lane ..` of the warp hold, to `sum` in
-// order; `kInFlight` at a time are loaded before the first is added.
-template <bool kVector, int kInFlight, typename Source>
+// order; `kRows` at a time are loaded before the first is added.
+template <bool kVector, int kRows, typename Source>
 __device__ void AddRows(const Source& source, uint64_t row, int lane, int count,
                         int64_t column, int64_t dim,
                         float (&sum)[kLaneColumns]) {
 #pragma unroll 1
-  for (int first = 0; first < count; first += kInFlight) {
-    typename Source::Row rows[kInFlight];
-    Columns<typename Source::Element> columns[kInFlight];
+  for (int first = 0; first < count; first += kRows) {
+    typename Source::Row rows[kRows];
+    Columns<typename Source::Element> columns[kRows];
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) {
+    for (int k = 0; k < kRows; ++k) {
       if (first + k >= count) break;
       rows[k] = source.At(__shfl_sync(kAllLanes, row, lane + first + k));
       columns[k] = source.template Load<kVector>(rows[k], column, dim);
     }
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k) {
+    for (int k = 0; k < kRows; ++k) {
       if (first + k >= count) break;
 #pragma unroll
       for (int c = 0; c < kLaneColumns; ++c) {
@@ -173,21 +175,6 @@ __device__ void SumShortRuns(const Entries& entries, int64_t dim,
   }
 }
 
-// A warp takes some entries and a group of columns, groups fastest.
-template <bool kVector, typename Source, typename Sink>
-__global__ void __launch_bounds__(kThreads, 4)
-    SumShortRunsKernel(Entries entries, int64_t dim, uint32_t groups,
-                       Source source, Sink sink) {
-  const uint32_t lane = threadIdx.x % kWarpSize;
-  const uint32_t warp = blockIdx.x * kWarps + threadIdx.x / kWarpSize;
-  const int64_t first = int64_t{warp / groups} * kAtOnce;
-  const int64_t column =
-      int64_t{warp % groups} * kGroupColumns + lane * kLaneColumns;
-  if (first >= entries.count) return;
-  SumShortRuns<kVector>(entries, dim, source, sink, first, column,
-                        static_cast<int>(lane));
-}
-
 // One block: the long run that begins at `first`, for a group of columns. Each
 // warp sums a chunk of a step; then a thread a column adds the step's chunk
 // sums in order.
@@ -195,40 +182,38 @@ template <bool kVector, typename Source, typename Sink>
 __device__ void SumLongRun(const Entries& entries, int64_t dim,
                            const Source& source, const Sink& sink,
                            int64_t first, int64_t first_column) {
-  __shared__ float sums[kLongWarps][kGroupColumns];
+  __shared__ float sums[kWarps][kGroupColumns];
   __shared__ int last_count;
-  static_assert(kGroupColumns <= kLongThreads);
+  static_assert(kGroupColumns == kThreads);
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int64_t column = first_column + lane * kLaneColumns;
   const int64_t slot = entries.slots[first];
-  const bool adds = threadIdx.x < kGroupColumns;
   int64_t at = first + warp * kChunk;
   ChunkList list = ChunkList::Load(entries, at, lane);
   float total = 0.0F;
   for (bool more = true; more;) {
     const int count = list.CountOf(slot, lane);
     const uint64_t row = list.row;
-    at += kLongWarps * kChunk;
+    at += kWarps * kChunk;
     list = ChunkList::Load(entries, at, lane);  // While the rows come.
     float sum[kLaneColumns] = {};
-    AddRows<kVector, kChunk>(source, row, 0, count, column, dim, sum);
+    AddRows<kVector, kInFlight<typename Source::Element>>(source, row, 0, count,
+                                                          column, dim, sum);
 #pragma unroll
     for (int c = 0; c < kLaneColumns; ++c) {
       sums[warp][lane * kLaneColumns + c] = sum[c];
     }
-    if (warp == kLongWarps - 1 && lane == 0) last_count = count;
+    if (warp == kWarps - 1 && lane == 0) last_count = count;
     __syncthreads();
     // Chunks beyond the run are sums of nothing: +0 changes no total, for that
     // is never -0.
 #pragma unroll
-    for (int w = 0; w < kLongWarps; ++w) {
-      if (adds) total = total + sums[w][threadIdx.x];
-    }
+    for (int w = 0; w < kWarps; ++w) total = total + sums[w][threadIdx.x];
     more = last_count == kChunk;
     __syncthreads();
   }
-  if (adds) sums[0][threadIdx.x] = total;
+  sums[0][threadIdx.x] = total;
   __syncthreads();
   if (warp > 0) return;
   float row_sum[kLaneColumns];
@@ -250,20 +235,20 @@ __device__ inline int64_t RunStart(const Entries& entries, int64_t at) {
   return at + 1 - __popc(__ballot_sync(kAllLanes, equal));
 }
 
-// Every block finds all long runs, some multiples of kLong at a time, and sums
-// its share of them, a piece being a run and a group of columns.
+// Blocks `[0, block_count)` find all long runs, some multiples of kLong at a
+// time, and sum their share of them, a piece being a run and a group of
+// columns.
 template <bool kVector, typename Source, typename Sink>
-__global__ void __launch_bounds__(kLongThreads, 1)
-    SumLongRunsKernel(Entries entries, int64_t dim, Source source, Sink sink) {
-  __shared__ int64_t runs[kLongThreads];  // The first multiple of each.
-  __shared__ int warp_counts[kLongWarps];
+__device__ void SumLongRuns(const Entries& entries, int64_t dim, int64_t groups,
+                            const Source& source, const Sink& sink,
+                            int64_t block_count) {
+  __shared__ int64_t runs[kThreads];  // The first multiple of each.
+  __shared__ int warp_counts[kWarps];
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
   const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-  const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
   int64_t mine =
       blockIdx.x;  // The next piece, counted from the window's first.
-  for (int64_t window = 0; window < entries.count;
-       window += kLongThreads * kLong) {
+  for (int64_t window = 0; window < entries.count; window += kThreads * kLong) {
     const int64_t at = window + threadIdx.x * kLong;
     const bool starts =
         at + kLong < entries.count &&
@@ -274,13 +259,13 @@ __global__ void __launch_bounds__(kLongThreads, 1)
     __syncthreads();
     int before = 0;
     int run_count = 0;
-    for (int w = 0; w < kLongWarps; ++w) {
+    for (int w = 0; w < kWarps; ++w) {
       before += w < warp ? warp_counts[w] : 0;
       run_count += warp_counts[w];
     }
     if (starts) runs[before + __popc(ballot & ((1U << lane) - 1))] = at;
     __syncthreads();
-    for (; mine < run_count * groups; mine += gridDim.x) {
+    for (; mine < run_count * groups; mine += block_count) {
       SumLongRun<kVector>(entries, dim, source, sink,
                           RunStart(entries, runs[mine / groups]),
                           mine % groups * kGroupColumns);
@@ -289,6 +274,27 @@ __global__ void __launch_bounds__(kLongThreads, 1)
     mine -= run_count * groups;
     __syncthreads();  // Before `runs` is.
   }
+}
+
+// After those blocks a warp takes some entries and a group of columns, groups
+// fastest.
+template <bool kVector, typename Source, typename Sink>
+__global__ void __launch_bounds__(kThreads, 3)
+    SumRunsKernel(Entries entries, int64_t dim, uint32_t groups, Source source,
+                  Sink sink, uint32_t long_blocks) {
+  if (blockIdx.x < long_blocks) {
+    SumLongRuns<kVector>(entries, dim, groups, source, sink, long_blocks);
+    return;
+  }
+  const uint32_t lane = threadIdx.x % kWarpSize;
+  const uint32_t warp =
+      (blockIdx.x - long_blocks) * kWarps + threadIdx.x / kWarpSize;
+  const int64_t first = int64_t{warp / groups} * kAtOnce;
+  const int64_t column =
+      int64_t{warp % groups} * kGroupColumns + lane * kLaneColumns;
+  if (first >= entries.count) return;
+  SumShortRuns<kVector>(entries, dim, source, sink, first, column,
+                        static_cast<int>(lane));
 }
 
 }  // namespace sum_runs
@@ -303,20 +309,15 @@ cudaError_t LaunchSumRuns(const Entries& entries, int64_t dim,
   const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
   const int64_t warps =
       (entries.count + sum_runs::kAtOnce - 1) / sum_runs::kAtOnce * groups;
-  const auto sum_short =
-      vector_rows ? sum_runs::SumShortRunsKernel<true, Source, Sink>
-                  : sum_runs::SumShortRunsKernel<false, Source, Sink>;
-  sum_short<<<BlocksFor(warps, kWarps), kThreads, 0, stream>>>(
-      entries, dim, static_cast<uint32_t>(groups), source, sink);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess || entries.count <= sum_runs::kLong) return error;
-  const auto sum_long = vector_rows
-                            ? sum_runs::SumLongRunsKernel<true, Source, Sink>
-                            : sum_runs::SumLongRunsKernel<false, Source, Sink>;
-  const int64_t most_pieces = entries.count / sum_runs::kLong * groups;
-  constexpr unsigned kMostBlocks = 132;  // One a multiprocessor.
-  sum_long<<<std::min(BlocksFor(most_pieces, 1), kMostBlocks),
-             sum_runs::kLongThreads, 0, stream>>>(entries, dim, source, sink);
+  // One a multiprocessor; none where no run can be long.
+  constexpr int64_t kMostLongBlocks = 132;
+  const auto long_blocks = static_cast<uint32_t>(std::min(
+      entries.count / (sum_runs::kLong + 1) * groups, kMostLongBlocks));
+  const auto kernel = vector_rows
+                          ? sum_runs::SumRunsKernel<true, Source, Sink>
+                          : sum_runs::SumRunsKernel<false, Source, Sink>;
+  kernel<<<long_blocks + BlocksFor(warps, kWarps), kThreads, 0, stream>>>(
+      entries, dim, static_cast<uint32_t>(groups), source, sink, long_blocks);
   return cudaGetLastError();
 }
 
