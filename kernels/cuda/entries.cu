@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kRankThreads)
 
   // The lowest gap may take most entries: it is counted in registers.
   int lowest = 0;
-#pragma unroll 4
+#pragma unroll 8
   for (int64_t i = thread; i < batch.entry_count; i += kRankThreads) {
     const int gap = CountNotAbove(sorted, RankKey(batch, i));
     lowest += gap == 0 ? 1 : 0;

@@ -35,8 +35,9 @@ inline constexpr int kChunk = static_cast<int>(kRunChunk);
 // entries are, and none of 32.
 inline constexpr int64_t kLong = kWarpSize;
 
-// Entries whose runs a warp sums for a group of columns: their rows and sinks
-// are loaded together.
+// Entries that a warp looks at, for a group of columns: it sums the runs that
+// begin there, kAtOnce at a time, whose first rows and sinks come together.
+inline constexpr int kEntriesOfWarp = 16;
 inline constexpr int kAtOnce = 2;
 
 // Rows of a long run that a warp has on their way at once: 40 registers.
@@ -105,10 +106,9 @@ struct Window {
     window.ends = __ballot_sync(kAllLanes, lane > 0 && window.slot != before);
     return window;
   }
-  // Entries of the run that begins in `lane`, at most a chunk; 0 where none
-  // does.
+  // Entries of the run that begins in `lane`, at most a chunk.
   __device__ int FirstChunkOf(int lane) const {
-    if ((ends >> lane & 1) == 0) return 0;
+    static_assert(kEntriesOfWarp + kChunk < kWarpSize);
     const int length = __ffs(static_cast<int>(ends >> (lane + 1)));
     return length == 0 || length > kChunk ? kChunk : length;
   }
@@ -121,57 +121,59 @@ __device__ inline bool IsLong(const Entries& entries, int64_t first,
   return beyond < entries.count && entries.slots[beyond] == slot;
 }
 
-// One warp: the runs that begin at `first .. first + kAtOnce - 1` and are not
-// long, for a group of columns.
+// One warp: the runs that begin in kEntriesOfWarp entries from `first` on and
+// are not long, for a group of columns.
 template <bool kVector, typename Source, typename Sink>
 __device__ void SumShortRuns(const Entries& entries, int64_t dim,
                              const Source& source, const Sink& sink,
                              int64_t first, int64_t column, int lane) {
   const Window window = Window::Load(entries, first, lane);
-  const unsigned is_long = __ballot_sync(
-      kAllLanes, lane > 0 && lane <= kAtOnce && window.slot >= 0 &&
-                     IsLong(entries, first - 1 + lane, window.slot));
-  int counts[kAtOnce];
-  int64_t slots[kAtOnce];
-  typename Source::Row rows[kAtOnce];
-  Columns<typename Source::Element> firsts[kAtOnce];
-  typename Sink::State states[kAtOnce];
+  unsigned heads =
+      window.ends &
+      __ballot_sync(kAllLanes,
+                    lane <= kEntriesOfWarp && window.slot >= 0 &&
+                        !IsLong(entries, first - 1 + lane, window.slot));
+  while (heads != 0) {
+    int lanes[kAtOnce];
+    int64_t slots[kAtOnce];
+    typename Source::Row rows[kAtOnce];
+    Columns<typename Source::Element> firsts[kAtOnce];
+    typename Sink::State states[kAtOnce];
 #pragma unroll
-  for (int i = 0; i < kAtOnce; ++i) {
-    counts[i] = (is_long >> (i + 1) & 1) != 0 || first + i >= entries.count
-                    ? 0
-                    : window.FirstChunkOf(i + 1);
-    slots[i] = __shfl_sync(kAllLanes, window.slot, i + 1);
-    const uint64_t row = __shfl_sync(kAllLanes, window.row, i + 1);
-    if (counts[i] == 0) continue;
-    rows[i] = source.At(row);
-    firsts[i] = source.template Load<kVector>(rows[i], column, dim);
-    states[i] = sink.template Load<kVector>(slots[i], column, dim);
-  }
-#pragma unroll
-  for (int i = 0; i < kAtOnce; ++i) {
-    if (counts[i] == 0) continue;
-    float sum[kLaneColumns];
-#pragma unroll
-    for (int c = 0; c < kLaneColumns; ++c) {
-      sum[c] = 0.0F + source.Value(rows[i], column, c, firsts[i].x[c]);
+    for (int i = 0; i < kAtOnce; ++i) {
+      lanes[i] = __ffs(static_cast<int>(heads)) - 1;
+      heads &= heads - 1;
+      if (lanes[i] < 0) break;
+      slots[i] = __shfl_sync(kAllLanes, window.slot, lanes[i]);
+      rows[i] = source.At(__shfl_sync(kAllLanes, window.row, lanes[i]));
+      firsts[i] = source.template Load<kVector>(rows[i], column, dim);
+      states[i] = sink.template Load<kVector>(slots[i], column, dim);
     }
-    AddRows<kVector, 1>(source, window.row, i + 2, counts[i] - 1, column, dim,
-                        sum);
-    float total[kLaneColumns];
 #pragma unroll
-    for (int c = 0; c < kLaneColumns; ++c) total[c] = 0.0F + sum[c];
-    int64_t at = first + i;
-    for (int count = counts[i]; count == kChunk;) {
-      at += kChunk;
-      const ChunkList chunk = ChunkList::Load(entries, at, lane);
-      count = chunk.CountOf(slots[i], lane);
-      float next[kLaneColumns] = {};
-      AddRows<kVector, 2>(source, chunk.row, 0, count, column, dim, next);
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (lanes[i] < 0) break;
+      int count = window.FirstChunkOf(lanes[i]);
+      float sum[kLaneColumns];
 #pragma unroll
-      for (int c = 0; c < kLaneColumns; ++c) total[c] = total[c] + next[c];
+      for (int c = 0; c < kLaneColumns; ++c) {
+        sum[c] = 0.0F + source.Value(rows[i], column, c, firsts[i].x[c]);
+      }
+      AddRows<kVector, 1>(source, window.row, lanes[i] + 1, count - 1, column,
+                          dim, sum);
+      float total[kLaneColumns];
+#pragma unroll
+      for (int c = 0; c < kLaneColumns; ++c) total[c] = 0.0F + sum[c];
+      for (int64_t at = first - 1 + lanes[i]; count == kChunk;) {
+        at += kChunk;
+        const ChunkList chunk = ChunkList::Load(entries, at, lane);
+        count = chunk.CountOf(slots[i], lane);
+        float next[kLaneColumns] = {};
+        AddRows<kVector, 2>(source, chunk.row, 0, count, column, dim, next);
+#pragma unroll
+        for (int c = 0; c < kLaneColumns; ++c) total[c] = total[c] + next[c];
+      }
+      sink.template Store<kVector>(slots[i], column, dim, states[i], total);
     }
-    sink.template Store<kVector>(slots[i], column, dim, states[i], total);
   }
 }
 
@@ -289,7 +291,7 @@ __global__ void __launch_bounds__(kThreads, 3)
   const uint32_t lane = threadIdx.x % kWarpSize;
   const uint32_t warp =
       (blockIdx.x - long_blocks) * kWarps + threadIdx.x / kWarpSize;
-  const int64_t first = int64_t{warp / groups} * kAtOnce;
+  const int64_t first = int64_t{warp / groups} * kEntriesOfWarp;
   const int64_t column =
       int64_t{warp % groups} * kGroupColumns + lane * kLaneColumns;
   if (first >= entries.count) return;
@@ -307,8 +309,8 @@ cudaError_t LaunchSumRuns(const Entries& entries, int64_t dim,
                           bool vector_rows, cudaStream_t stream) {
   if (entries.count == 0 || dim == 0) return cudaSuccess;
   const int64_t groups = (dim + kGroupColumns - 1) / kGroupColumns;
-  const int64_t warps =
-      (entries.count + sum_runs::kAtOnce - 1) / sum_runs::kAtOnce * groups;
+  const int64_t warps = (entries.count + sum_runs::kEntriesOfWarp - 1) /
+                        sum_runs::kEntriesOfWarp * groups;
   // One a multiprocessor; none where no run can be long.
   constexpr int64_t kMostLongBlocks = 132;
   const auto long_blocks = static_cast<uint32_t>(std::min(
