@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <bit>
+#include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
 
 #include "kernels/cuda/entries.h"
@@ -149,7 +149,6 @@ __global__ void __launch_bounds__(kRankThreads)
 }
 
 constexpr int kMostMerged = 16;  // Parts.
-constexpr int kSearches = 8;     // At a time.
 
 __global__ void __launch_bounds__(kThreads)
     CheckPartsKernel(const __grid_constant__ PartBatch batch,
@@ -167,35 +166,66 @@ __global__ void __launch_bounds__(kThreads)
   if (bad) *unordered = 1;  // All that write it write the same.
 }
 
-// A thread takes an entry. Its place is its position in its own part, and the
-// entries before it in each other: of the same slot, those of earlier parts.
-__global__ void __launch_bounds__(kThreads)
-    MergePartsKernel(const __grid_constant__ PartBatch batch,
-                     int64_t first_step, int64_t* __restrict__ slots,
-                     uint64_t* __restrict__ rows) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i >= batch.entry_count) return;
-  int own = 0;
-  while (i >= batch.end[own]) ++own;
-  const int64_t position = i - (batch.end[own] - batch.CountOf(own));
-  const int64_t slot = batch.slots[own][position];
-  int64_t place = position;
-  for (int first = 0; first < batch.part_count; first += kSearches) {
-    int64_t before[kSearches] = {};
-    for (int64_t step = first_step; step > 0; step /= 2) {
-#pragma unroll
-      for (int j = 0; j < kSearches; ++j) {
-        const int part = first + j;
-        if (part >= batch.part_count || part == own) continue;
-        const int64_t at = before[j] + step;
-        if (at > batch.CountOf(part)) continue;
-        const int64_t other = batch.slots[part][at - 1];
-        if (other < slot || (other == slot && part < own)) before[j] = at;
+// How many of `part`'s entries go before the entry of `slot` in part `own`.
+struct Before {
+  const PartBatch& batch;
+  int own;
+
+  __device__ bool operator()(int part, int position, int64_t slot) const {
+    const int64_t other = batch.slots[part][position];
+    return other < slot || (other == slot && part < own);
+  }
+
+  // By halving, of a number in `[low, high]`.
+  __device__ int Count(int part, int64_t slot, int low, int high) const {
+    int step = low < high ? 1 << (31 - __clz(high - low)) : 0;
+    for (; step > 0; step /= 2) {
+      if (low + step <= high && (*this)(part, low + step - 1, slot)) {
+        low += step;
       }
     }
-#pragma unroll
-    for (int j = 0; j < kSearches; ++j) place += before[j];
+    return low;
   }
+};
+
+// A warp takes 32 entries of a part. The place of one is its position in its
+// part, and the entries before it in each other: of the same slot, those of
+// earlier parts. Two lanes a part find where the warp's first and last entry
+// belong; between these every lane looks for its own.
+__global__ void __launch_bounds__(kThreads)
+    MergePartsKernel(const __grid_constant__ PartBatch batch,
+                     int64_t* __restrict__ slots, uint64_t* __restrict__ rows) {
+  static_assert(2 * kMostMerged == kWarpSize);
+  const int lane = threadIdx.x % kWarpSize;
+  int64_t tile = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarpSize;
+  int own = 0;
+  for (; own < batch.part_count; ++own) {
+    const int64_t tiles = (batch.CountOf(own) + kWarpSize - 1) / kWarpSize;
+    if (tile < tiles) break;
+    tile -= tiles;
+  }
+  if (own == batch.part_count) return;
+  const auto own_count = static_cast<int>(batch.CountOf(own));
+  const int position = static_cast<int>(tile) * kWarpSize + lane;
+  // Lanes beyond the part's end go with its last entry and write nothing.
+  const int64_t slot = batch.slots[own][min(position, own_count - 1)];
+
+  const Before before = {batch, own};
+  const int64_t first_slot = __shfl_sync(kAllLanes, slot, 0);
+  const int64_t last_slot = __shfl_sync(kAllLanes, slot, kWarpSize - 1);
+  const int searched = lane % kMostMerged;
+  int bound = 0;
+  if (searched < batch.part_count && searched != own) {
+    bound = before.Count(searched, lane < kMostMerged ? first_slot : last_slot,
+                         0, static_cast<int>(batch.CountOf(searched)));
+  }
+  int64_t place = position;
+  for (int part = 0; part < batch.part_count; ++part) {
+    const int low = __shfl_sync(kAllLanes, bound, part);
+    const int high = __shfl_sync(kAllLanes, bound, kMostMerged + part);
+    if (part != own) place += before.Count(part, slot, low, high);
+  }
+  if (position >= own_count) return;
   slots[place] = slot;
   rows[place] = batch.rows[own] +
                 static_cast<uint64_t>(position * batch.row_stride_bytes);
@@ -305,15 +335,14 @@ cudaError_t LaunchSortEntries(std::span<const GradientPart> parts,
 bool MayMergeParts(std::span<const GradientPart> parts) {
   const PartBatch batch = BatchOf(parts, 0);
   return batch.part_count > 1 && batch.part_count <= kMostMerged &&
-         batch.entry_count > kMostRanked;
+         batch.entry_count > kMostRanked && batch.entry_count < INT32_MAX;
 }
 
 cudaError_t LaunchCheckParts(std::span<const GradientPart> parts,
                              int32_t* unordered, cudaStream_t stream) {
   const PartBatch batch = BatchOf(parts, 0);
-  CheckPartsKernel<<<FewBlocksFor(batch.entry_count,
-                                  int64_t{kThreads} * batch.part_count),
-                     kThreads, 0, stream>>>(batch, unordered);
+  CheckPartsKernel<<<FewBlocksFor(batch.entry_count, kThreads), kThreads, 0,
+                     stream>>>(batch, unordered);
   return cudaGetLastError();
 }
 
@@ -322,15 +351,10 @@ cudaError_t LaunchMergeParts(std::span<const GradientPart> parts,
                              const EntryScratch& scratch, Entries& entries,
                              cudaStream_t stream) {
   const PartBatch batch = BatchOf(parts, row_stride_bytes);
-  int64_t longest = 1;
-  for (int part = 0; part < batch.part_count; ++part) {
-    longest = std::max(longest, batch.CountOf(part));
-  }
-  const auto first_step =
-      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(longest)));
-  MergePartsKernel<<<BlocksFor(batch.entry_count, kThreads), kThreads, 0,
-                     stream>>>(batch, first_step, scratch.slots[0],
-                               scratch.rows[0]);
+  // A part's last warp may be short of entries.
+  const int64_t warps = batch.entry_count / kWarpSize + batch.part_count;
+  MergePartsKernel<<<BlocksFor(warps, kWarps), kThreads, 0, stream>>>(
+      batch, scratch.slots[0], scratch.rows[0]);
   entries = {scratch.slots[0], scratch.rows[0], batch.entry_count};
   return cudaGetLastError();
 }

@@ -57,7 +57,7 @@ cudaError_t LaunchCheckParts(std::span<const GradientPart> parts,
                              int32_t* unordered, cudaStream_t stream);
 
 /// As `LaunchSortEntries`, for parts in order: each entry finds its place by
-/// binary search in the other parts, all at a time. With parts that are not in
+/// binary search in the other parts. With parts that are not in
 /// order the entries are in none. Moves 32 bytes an entry, and what searches
 /// read from the cache.
 ///

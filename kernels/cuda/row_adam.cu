@@ -150,37 +150,40 @@ __device__ void FetchRow(const T* row, int dim, int lane,
   }
 }
 
-// The run-sum of a row so far.
+// The run-sum of a row so far: the lane's columns of the chunk in registers,
+// those of the chunks before, which few rows have, in shared memory.
 template <int kGroups>
 class RunningSum {
  public:
+  using Total = Columns<float>[kGroups][kWarpSize];
+
+  __device__ RunningSum(Total& total, int lane) : total_(total), lane_(lane) {}
+
   template <typename Gradient>
-  __device__ void Add(const Columns<Gradient> (&entry)[kGroups][kWarpSize],
-                      int lane) {
-    if (count_ % kRunChunk == 0) {
-      if (count_ > 0) Fold();
-      ForEach([&](int k, int c) {
-        chunk_.x[k][c] = 0.0F + Widen(entry[k][lane].x[c]);
+  __device__ void Add(const Columns<Gradient> (&entry)[kGroups][kWarpSize]) {
+    if (count_ % kRunChunk != 0) {
+      ForEach([&](float& sum, int k, int c) {
+        sum = sum + Widen(entry[k][lane_].x[c]);
       });
     } else {
-      ForEach([&](int k, int c) {
-        chunk_.x[k][c] = chunk_.x[k][c] + Widen(entry[k][lane].x[c]);
+      if (count_ > 0) Fold();
+      ForEach([&](float& sum, int k, int c) {
+        sum = 0.0F + Widen(entry[k][lane_].x[c]);
       });
     }
     ++count_;
   }
 
-  __device__ void Set(const LaneRow<kGroups>& whole) {
-    chunk_ = whole;
+  __device__ void Set(const LaneRow<kGroups>& sum) {
+    chunk_ = sum;
     count_ = 1;
   }
 
   // The sum, of one entry at least; the next `Add` begins another.
   __device__ const LaneRow<kGroups>& Finish() {
     if (count_ > kRunChunk) {
-      ForEach([&](int k, int c) {
-        chunk_.x[k][c] = total_.x[k][c] + chunk_.x[k][c];
-      });
+      ForEach(
+          [&](float& sum, int k, int c) { sum = total_[k][lane_].x[c] + sum; });
     }
     count_ = 0;
     return chunk_;
@@ -189,27 +192,26 @@ class RunningSum {
  private:
   // A first chunk is the total: +0 adds nothing to a sum from +0.
   __device__ void Fold() {
-    if (count_ == kRunChunk) {
-      total_ = chunk_;
-    } else {
-      ForEach([&](int k, int c) {
-        total_.x[k][c] = total_.x[k][c] + chunk_.x[k][c];
-      });
-    }
+    const bool first = count_ == kRunChunk;
+    ForEach([&](float& sum, int k, int c) {
+      float& total = total_[k][lane_].x[c];
+      total = first ? sum : total + sum;
+    });
   }
 
   template <typename Visit>
-  __device__ static void ForEach(Visit visit) {
+  __device__ void ForEach(Visit visit) {
 #pragma unroll
     for (int k = 0; k < kGroups; ++k) {
 #pragma unroll
-      for (int c = 0; c < kLaneColumns; ++c) visit(k, c);
+      for (int c = 0; c < kLaneColumns; ++c) visit(chunk_.x[k][c], k, c);
     }
   }
 
-  LaneRow<kGroups> chunk_;
-  LaneRow<kGroups> total_;
+  Total& total_;
+  int lane_;
   int count_ = 0;
+  LaneRow<kGroups> chunk_;
 };
 
 // Every element by `UpdateWeight`, whatever the values.
@@ -333,7 +335,10 @@ __global__ void __launch_bounds__(
 
   int at = kSingle ? 0 : __ffsll(static_cast<int64_t>(tile.heads)) - 1;
   if (at < 0 || at >= kTile || first + at >= e.entries.count) return;
-  RunningSum<kGroups> sum;
+  // A single part has no chunks to keep.
+  __shared__
+      typename RunningSum<kGroups>::Total totals[kSingle ? 1 : kRowWarps];
+  RunningSum<kGroups> sum(totals[kSingle ? 0 : warp], lane);
   RowStage* now = &stages[warp][0];
   RowStage* other = &stages[warp][1];
   RowState state = fetch(at, *now);
@@ -348,7 +353,7 @@ __global__ void __launch_bounds__(
       sum.Set(LoadLongRun<kGroups>(e.long_runs, first + at, lane * kLaneColumns,
                                    dim));
     } else {
-      sum.Add(now->gradient, lane);
+      sum.Add(now->gradient);
     }
     if (is_last_of_run(at)) {
       UpdateRow<kVector>(e, state, now->weights, sum.Finish(), lane);

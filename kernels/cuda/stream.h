@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/buffer.h"
+#include "kernels/cuda/publish.h"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/status.h"
 
@@ -70,10 +71,8 @@ class Stream {
   template <typename T>
   absl::Status Deliver(T* result, std::function<void(const T&)> use) {
     void* const host = HostOf(result);
-    absl::Status copied =
-        ToStatus(cudaMemcpyAsync(host, result, sizeof(T),
-                                 cudaMemcpyDeviceToHost, stream_),
-                 "reading a result");
+    absl::Status copied = ToStatus(
+        LaunchPublish(result, host, sizeof(T), stream_), "reading a result");
     if (!copied.ok()) return copied;
     deliveries_.push_back([host, use = std::move(use)] {
       T value;
@@ -84,12 +83,12 @@ class Stream {
   }
 
   /// Reads `*value`, part of a result, as the work enqueued so far leaves it;
-  /// the device goes on with what `meanwhile` enqueues.
+  /// the device goes on with what `meanwhile` enqueues. `value` is aligned to 8
+  /// bytes.
   template <typename T, typename Meanwhile>
   absl::StatusOr<T> Peek(const T* value, Meanwhile meanwhile) {
     void* const host = HostOf(value);
-    cudaError_t error = cudaMemcpyAsync(host, value, sizeof(T),
-                                        cudaMemcpyDeviceToHost, stream_);
+    cudaError_t error = LaunchPublish(value, host, sizeof(T), stream_);
     if (error == cudaSuccess) error = cudaEventRecord(peeked_, stream_);
     if (error == cudaSuccess) error = meanwhile();
     if (error == cudaSuccess) error = cudaEventSynchronize(peeked_);
