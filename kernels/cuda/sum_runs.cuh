@@ -16,7 +16,7 @@
 ///   Store<kVector>(slot, column, dim, state, const float (&sum)[8])
 ///
 /// Every row is read once and every sum is stored once: the bytes moved are
-/// those of source and sink, and 16 bytes an entry and 2048 columns.
+/// those of source and sink, and 24 bytes of list an entry and 256 columns.
 
 #include <algorithm>
 #include <cstdint>
@@ -31,9 +31,9 @@ namespace sum_runs {
 
 inline constexpr int kChunk = static_cast<int>(kRunChunk);
 
-// A run that holds two neighbouring multiples of this is long. So all of 63
-// entries are, and none of 32.
-inline constexpr int64_t kLong = kWarpSize;
+// A run that holds two neighbouring multiples of this is long. So all of 31
+// entries are, and none of 16.
+inline constexpr int64_t kLong = 16;
 
 // Entries that a warp looks at, for a group of columns: it sums the runs that
 // begin there, kAtOnce at a time, whose first rows and sinks come together.
@@ -168,7 +168,7 @@ __device__ void SumShortRuns(const Entries& entries, int64_t dim,
         const ChunkList chunk = ChunkList::Load(entries, at, lane);
         count = chunk.CountOf(slots[i], lane);
         float next[kLaneColumns] = {};
-        AddRows<kVector, 2>(source, chunk.row, 0, count, column, dim, next);
+        AddRows<kVector, 1>(source, chunk.row, 0, count, column, dim, next);
 #pragma unroll
         for (int c = 0; c < kLaneColumns; ++c) total[c] = total[c] + next[c];
       }
