@@ -155,43 +155,17 @@ __global__ void __launch_bounds__(kRankThreads)
 
 constexpr int kMostMerged = 16;  // Parts.
 
-__global__ void __launch_bounds__(kThreads)
-    CheckPartsKernel(const __grid_constant__ PartBatch batch,
-                     int32_t* unordered) {
-  const int64_t stride = int64_t{gridDim.x} * kThreads;
-  bool bad = false;
-  for (int part = 0; part < batch.part_count; ++part) {
-    const int64_t* const slots = batch.slots[part];
-    const int64_t count = batch.CountOf(part);
-    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-         i + 1 < count; i += stride) {
-      bad |= slots[i] > slots[i + 1];
-    }
+// How many of `slots`, which increase, are below `limit`: by halving, of a
+// number in `[low, high]`.
+__device__ int CountBelow(const int64_t* slots, int64_t limit, int low,
+                          int high) {
+  int step = low < high ? 1 << (31 - __clz(high - low)) : 0;
+  for (; step > 0; step /= 2) {
+    const int next = low + step;
+    if (next <= high && slots[next - 1] < limit) low = next;
   }
-  if (bad) *unordered = 1;  // All that write it write the same.
+  return low;
 }
-
-// How many of `part`'s entries go before the entry of `slot` in part `own`.
-struct Before {
-  const PartBatch& batch;
-  int own;
-
-  __device__ bool operator()(int part, int position, int64_t slot) const {
-    const int64_t other = batch.slots[part][position];
-    return other < slot || (other == slot && part < own);
-  }
-
-  // By halving, of a number in `[low, high]`.
-  __device__ int Count(int part, int64_t slot, int low, int high) const {
-    int step = low < high ? 1 << (31 - __clz(high - low)) : 0;
-    for (; step > 0; step /= 2) {
-      if (low + step <= high && (*this)(part, low + step - 1, slot)) {
-        low += step;
-      }
-    }
-    return low;
-  }
-};
 
 // A warp takes 32 entries of a part. The place of one is its position in its
 // part, and the entries before it in each other: of the same slot, those of
@@ -199,7 +173,8 @@ struct Before {
 // belong; between these every lane looks for its own.
 __global__ void __launch_bounds__(kThreads)
     MergePartsKernel(const __grid_constant__ PartBatch batch,
-                     int64_t* __restrict__ slots, uint64_t* __restrict__ rows) {
+                     int64_t* __restrict__ slots, uint64_t* __restrict__ rows,
+                     int32_t* unordered) {
   static_assert(2 * kMostMerged == kWarpSize);
   const int lane = threadIdx.x % kWarpSize;
   int64_t tile = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarpSize;
@@ -213,22 +188,31 @@ __global__ void __launch_bounds__(kThreads)
   const auto own_count = static_cast<int>(batch.CountOf(own));
   const int position = static_cast<int>(tile) * kWarpSize + lane;
   // Lanes beyond the part's end go with its last entry and write nothing.
-  const int64_t slot = batch.slots[own][min(position, own_count - 1)];
+  const int64_t* const own_slots = batch.slots[own];
+  const int64_t slot = own_slots[min(position, own_count - 1)];
+  // All that write it write the same.
+  if (position > 0 && own_slots[min(position, own_count) - 1] > slot) {
+    *unordered = 1;
+  }
 
-  const Before before = {batch, own};
+  // Slots of earlier parts go before equal ones.
   const int64_t first_slot = __shfl_sync(kAllLanes, slot, 0);
   const int64_t last_slot = __shfl_sync(kAllLanes, slot, kWarpSize - 1);
   const int searched = lane % kMostMerged;
   int bound = 0;
   if (searched < batch.part_count && searched != own) {
-    bound = before.Count(searched, lane < kMostMerged ? first_slot : last_slot,
-                         0, static_cast<int>(batch.CountOf(searched)));
+    bound = CountBelow(batch.slots[searched],
+                       (lane < kMostMerged ? first_slot : last_slot) +
+                           (searched < own ? 1 : 0),
+                       0, static_cast<int>(batch.CountOf(searched)));
   }
   int64_t place = position;
   for (int part = 0; part < batch.part_count; ++part) {
     const int low = __shfl_sync(kAllLanes, bound, part);
     const int high = __shfl_sync(kAllLanes, bound, kMostMerged + part);
-    if (part != own) place += before.Count(part, slot, low, high);
+    if (part == own) continue;
+    place +=
+        CountBelow(batch.slots[part], slot + (part < own ? 1 : 0), low, high);
   }
   if (position >= own_count) return;
   slots[place] = slot;
@@ -343,23 +327,15 @@ bool MayMergeParts(std::span<const GradientPart> parts) {
          batch.entry_count > kMostRanked && batch.entry_count < INT32_MAX;
 }
 
-cudaError_t LaunchCheckParts(std::span<const GradientPart> parts,
-                             int32_t* unordered, cudaStream_t stream) {
-  const PartBatch batch = BatchOf(parts, 0);
-  CheckPartsKernel<<<FewBlocksFor(batch.entry_count, kThreads), kThreads, 0,
-                     stream>>>(batch, unordered);
-  return cudaGetLastError();
-}
-
 cudaError_t LaunchMergeParts(std::span<const GradientPart> parts,
                              int64_t row_stride_bytes,
                              const EntryScratch& scratch, Entries& entries,
-                             cudaStream_t stream) {
+                             int32_t* unordered, cudaStream_t stream) {
   const PartBatch batch = BatchOf(parts, row_stride_bytes);
   // A part's last warp may be short of entries.
   const int64_t warps = batch.entry_count / kWarpSize + batch.part_count;
   MergePartsKernel<<<BlocksFor(warps, kWarps), kThreads, 0, stream>>>(
-      batch, scratch.slots[0], scratch.rows[0]);
+      batch, scratch.slots[0], scratch.rows[0], unordered);
   entries = {scratch.slots[0], scratch.rows[0], batch.entry_count};
   return cudaGetLastError();
 }

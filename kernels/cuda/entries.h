@@ -50,22 +50,16 @@ cudaError_t LaunchCheckIncreasing(const int64_t* slots, int64_t count,
 /// several, not too many, and more entries than are sorted by ranking.
 bool MayMergeParts(std::span<const GradientPart> parts);
 
-/// Enqueues `*unordered = 1` where the slots of a part decrease.
-///
-/// REQUIRES: `MayMergeParts(parts)`.
-cudaError_t LaunchCheckParts(std::span<const GradientPart> parts,
-                             int32_t* unordered, cudaStream_t stream);
-
 /// As `LaunchSortEntries`, for parts in order: each entry finds its place by
-/// binary search in the other parts. With parts that are not in
-/// order the entries are in none. Moves 32 bytes an entry, and what searches
-/// read from the cache.
+/// binary search in the other parts. Sets `*unordered` to 1 where
+/// slots of a part decrease; then the entries mean nothing. Moves 32 bytes an
+/// entry, and what searches read from the cache.
 ///
 /// REQUIRES: `MayMergeParts(parts)`.
 cudaError_t LaunchMergeParts(std::span<const GradientPart> parts,
                              int64_t row_stride_bytes,
                              const EntryScratch& scratch, Entries& entries,
-                             cudaStream_t stream);
+                             int32_t* unordered, cudaStream_t stream);
 
 /// Enqueues `*bits |= slot` for all of `slots`.
 cudaError_t LaunchCombineBits(const int64_t* slots, int64_t count,

@@ -47,6 +47,9 @@ inline constexpr int64_t kRegisterColumns = 1024;
 /// fp32 elements of `wide_rows`: 0 up to kRegisterColumns.
 int64_t RowAdamScratchFloats(int64_t dim);
 
+/// `LaunchRowAdam` for rows wider than kRegisterColumns.
+cudaError_t LaunchWideRowAdam(const RowAdamLaunch& launch, cudaStream_t stream);
+
 /// Enqueues the event, unless `counts->runs.unordered` is set: per run,
 /// run-sum, mean square, replay and update in one pass. A warp takes a row, of
 /// wide ones a block.

@@ -99,14 +99,15 @@ class Event {
     const GradientPart* const only = OnlyPart(parts_);
     if (only == nullptr && !MayMergeParts(parts_)) return false;
     int32_t* const unordered = &launch_.counts->runs.unordered;
-    absl::Status checked = ToStatus(
-        only != nullptr ? LaunchCheckIncreasing(only->slots, only->row_count,
-                                                unordered, stream_.get())
-                        : LaunchCheckParts(parts_, unordered, stream_.get()),
-        "checking an event");
-    if (!checked.ok()) return checked;
+    const cudaError_t checked =
+        only != nullptr
+            ? LaunchCheckIncreasing(only->slots, only->row_count, unordered,
+                                    stream_.get())
+            : LaunchMergeParts(parts_, RowStride(), scratch_.entries,
+                               launch_.entries, unordered, stream_.get());
+    if (checked != cudaSuccess) return ToStatus(checked, "checking an event");
     absl::StatusOr<int32_t> found = stream_.Peek(unordered, [&] {
-      return only != nullptr ? LaunchSinglePart(*only) : LaunchMerged();
+      return only != nullptr ? LaunchSinglePart(*only) : LaunchOfEntries();
     });
     if (!found.ok()) return std::move(found).status();
     return *found == 0;
@@ -136,12 +137,6 @@ class Event {
     launch_.part_rows = part.rows;
     launch_.entries = {part.slots, nullptr, part.row_count};
     return LaunchRowAdam(launch_, stream_.get());
-  }
-
-  cudaError_t LaunchMerged() {
-    const cudaError_t error = LaunchMergeParts(
-        parts_, RowStride(), scratch_.entries, launch_.entries, stream_.get());
-    return error == cudaSuccess ? LaunchOfEntries() : error;
   }
 
   cudaError_t LaunchOfEntries() {
