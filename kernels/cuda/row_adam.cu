@@ -7,7 +7,7 @@ namespace rowhouse::kernels::cuda {
 namespace {
 
 constexpr int kRowWarps = 2;  // A block of few: what it holds is soon free.
-constexpr int kTile = 16;     // Entries whose runs a warp takes.
+constexpr int kTile = 8;      // Entries whose runs a warp takes.
 constexpr int kStages = 2;    // One at work, one on its way.
 static_assert(kTile + kLongRun <= 2 * kWarpSize);
 
@@ -84,12 +84,22 @@ __device__ Tile LoadTile(const RowAdamLaunch& e, int64_t first, int lane) {
   return tile;
 }
 
-__device__ void CopyAsync(void* to, const void* from, bool some) {
+// Lines that are read once leave the L2 cache first: a row's state, 4 bytes of
+// a sector, must stay there until it is written.
+__device__ uint64_t ReadOnce() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+__device__ void CopyAsync(void* to, const void* from, bool some,
+                          uint64_t policy) {
   // With 0 bytes to read it writes zeros.
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                   static_cast<uint32_t>(__cvta_generic_to_shared(to))),
-               "l"(from), "r"(some ? 16 : 0)
-               : "memory");
+  asm volatile(
+      "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
+          static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+      "l"(from), "r"(some ? 16 : 0), "l"(policy)
+      : "memory");
 }
 
 // A row's columns of this lane, on their way to `to`.
@@ -102,9 +112,11 @@ __device__ void FetchRow(const T* row, int dim, int lane,
     if constexpr (kVector) {
       constexpr int kPackElements = 16 / sizeof(T);
       const bool some = column < dim;
+      const uint64_t policy = ReadOnce();
 #pragma unroll
       for (int i = 0; i < kLaneColumns; i += kPackElements) {
-        CopyAsync(&to[k][lane].x[i], some ? row + column + i : row, some);
+        CopyAsync(&to[k][lane].x[i], some ? row + column + i : row, some,
+                  policy);
       }
     } else {
       to[k][lane] = LoadColumns<false>(row, column, dim);
@@ -236,20 +248,19 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
 }
 
 // Blocks to fit on a multiprocessor, of rows that are all bf16 and not wider
-// than 768.
-template <typename Weight, typename Gradient, int kGroups, bool kSingle>
-constexpr int kBlocksAtOnce = sizeof(Weight) + sizeof(Gradient) > 4 || kGroups >
-                                                                           3
-                                  ? 1
-                              : kSingle ? 14
-                                        : 10;
+// than 768. More of them would crowd the L2 cache.
+template <typename Weight, typename Gradient, int kGroups>
+constexpr int kBlocksAtOnce = sizeof(Weight) + sizeof(Gradient) == 4 && kGroups
+                                                                            <= 3
+                                  ? 12
+                                  : 1;
 
 // A warp takes the runs that begin in its tile, an entry after the other; the
 // next entry, and what its row needs, is on its way meanwhile.
 template <typename Weight, typename Gradient, bool kVector, int kGroups,
           bool kSingle>
-__global__ void __launch_bounds__(
-    kRowWarps* kWarpSize, kBlocksAtOnce<Weight, Gradient, kGroups, kSingle>)
+__global__ void __launch_bounds__(kRowWarps* kWarpSize,
+                                  kBlocksAtOnce<Weight, Gradient, kGroups>)
     RowAdamKernel(const __grid_constant__ RowAdamLaunch e) {
   using RowStage = Stage<Weight, Gradient, kGroups>;
   __shared__ RowStage stages[kRowWarps][kStages];
