@@ -67,18 +67,19 @@ absl::Status WriteDenseRows(Stream& stream, const DenseTable& table,
                             const void* rows) {
   const int64_t elements = row_count * table.dim;
   if (elements == 0) return absl::OkStatus();
-  const int64_t element_bytes = SizeOf(table.dtype);
+  const int64_t first = first_slot * table.dim;
+  void* const to =
+      static_cast<std::byte*>(table.weights) + first * SizeOf(table.dtype);
   absl::Status copied = ToStatus(
-      cudaMemcpyAsync(static_cast<std::byte*>(table.weights) +
-                          first_slot * table.dim * element_bytes,
-                      rows, static_cast<size_t>(elements * element_bytes),
-                      cudaMemcpyDeviceToDevice, stream.get()),
+      cudaMemcpyAsync(to, rows,
+                      static_cast<size_t>(elements * SizeOf(table.dtype)),
+                      cudaMemcpyDefault, stream.get()),
       "writing dense rows");
   if (!copied.ok() || table.master == nullptr) return copied;
-  return ToStatus(
-      LaunchWiden(rows, table.dtype, elements,
-                  table.master + first_slot * table.dim, stream.get()),
-      "writing a dense master");
+  // From the weights: `rows` may be the host's.
+  return ToStatus(LaunchWiden(to, table.dtype, elements, table.master + first,
+                              stream.get()),
+                  "writing a dense master");
 }
 
 absl::Status ClearMainGrad(Stream& stream, const DenseTable& table) {
