@@ -123,7 +123,7 @@ class Backend {
                                        bool fresh) = 0;
 
   /// `weights[first_slot + i, :] = rows[i, :]` for `i < row_count`; `rows` are
-  /// of the table's dtype. A master takes the same values.
+  /// of the table's dtype and may be the host's. A master takes the same values.
   virtual absl::Status WriteDenseRows(const DenseTable& table,
                                       int64_t first_slot, int64_t row_count,
                                       const void* rows) = 0;

@@ -1,14 +1,13 @@
-#include "kernels/cuda/adamw.h"
-
 #include <algorithm>
 
+#include "kernels/cuda/adamw.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/element.h"
 
 namespace rowhouse::kernels::cuda {
 namespace {
 
-constexpr int kMostThreads = 1024;
+constexpr int kMostThreads = 512;
 constexpr int kColumns = 8;  // Of a thread, `blockDim.x` apart.
 
 // One thread's share of a row, new values in registers.
@@ -28,9 +27,9 @@ struct Share {
       const int64_t j = first + k * blockDim.x;
       if (j >= table.dim) break;
       gradients[k] = main_grad[j];
-      elements[k] = {table.master == nullptr ? Widen(weights[j])
-                                             : table.master[row + j],
-                     table.first_moment[row + j], table.second_moment[row + j]};
+      elements[k] = {
+          table.master == nullptr ? Widen(weights[j]) : table.master[row + j],
+          table.first_moment[row + j], table.second_moment[row + j]};
     }
     bool finite = true;
 #pragma unroll
@@ -97,17 +96,19 @@ __global__ void __launch_bounds__(kMostThreads)
   Share<Weight, Main> share;
   BiasShare bias;
   bool finite = !forms_bias || bias.Form(table, factors, slot);
+  int64_t last = -1;
   for (int64_t first = threadIdx.x; first < table.dim; first += step) {
     finite = share.Form(table, factors, row, first) && finite;
+    last = first;
   }
   const bool stores = __syncthreads_and(finite) != 0 || !keeps_non_finite;
   if (!stores && threadIdx.x == 0) atomicAdd(untouched_row_count, 1ULL);
 
+  // Backwards: the registers hold the last share. The others are formed again.
   auto* main_grad = static_cast<Main*>(table.main_grad) + row;
-  for (int64_t first = threadIdx.x; first < table.dim; first += step) {
+  for (int64_t first = last; first >= 0; first -= step) {
     if (stores) {
-      // Of a row of several shares the registers hold the last one only.
-      if (table.dim > step) share.Form(table, factors, row, first);
+      if (first < last) share.Form(table, factors, row, first);
       share.Store(table, row, first);
     }
 #pragma unroll
@@ -129,7 +130,8 @@ cudaError_t LaunchAdamW(const DenseTable& table, const AdamWFactors& factors,
                         cudaStream_t stream) {
   if (table.row_count == 0) return cudaSuccess;
   const int64_t threads = (table.dim + kColumns - 1) / kColumns;
-  const int64_t warps = std::max<int64_t>((threads + kWarpSize - 1) / kWarpSize, 1);
+  const int64_t warps =
+      std::max<int64_t>((threads + kWarpSize - 1) / kWarpSize, 1);
   const auto block =
       static_cast<unsigned>(std::min<int64_t>(warps * kWarpSize, kMostThreads));
   WithDenseElement(table.dtype, [&]<typename Weight>() {

@@ -9,9 +9,10 @@
 
 namespace rowhouse::kernels::cuda {
 
-/// Enqueues `Backend::ApplyAdamW`. `untouched_row_count`, in device memory, grows by
-/// the rows left as they were. A row of up to 8192 columns is read once and
-/// written once.
+/// Enqueues `Backend::ApplyAdamW`. `untouched_row_count`, in device memory,
+/// grows by the rows left as they were. A row of up to 4096 columns is read
+/// once; of a longer one the first are formed again once all of it is known to
+/// be finite, then mostly from the cache.
 cudaError_t LaunchAdamW(const DenseTable& table, const AdamWFactors& factors,
                         NonFinitePolicy policy,
                         unsigned long long* untouched_row_count,

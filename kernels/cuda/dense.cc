@@ -18,9 +18,9 @@ constexpr int64_t kFloatBytes = sizeof(float);
 
 absl::Status Clear(Stream& stream, void* data, int64_t size_bytes) {
   if (data == nullptr || size_bytes == 0) return absl::OkStatus();
-  return ToStatus(cudaMemsetAsync(data, 0, static_cast<size_t>(size_bytes),
-                                  stream.get()),
-                  "clearing a dense table");
+  return ToStatus(
+      cudaMemsetAsync(data, 0, static_cast<size_t>(size_bytes), stream.get()),
+      "clearing a dense table");
 }
 
 // Weights (or master and weights), moments and bias of one row.
@@ -54,10 +54,9 @@ absl::Status InitializeDense(Stream& stream, const DenseTable& table,
       clear(table.master, elements, kFloatBytes);
       break;
     case Initializer::Kind::kUniform:
-      status.Update(ToStatus(
-          LaunchFillUniform(table, initializer.seed, initializer.bound,
-                            stream.get()),
-          "initializing a dense table"));
+      status.Update(ToStatus(LaunchFillUniform(table, initializer.seed,
+                                               initializer.bound, stream.get()),
+                             "initializing a dense table"));
       break;
   }
   return status;
@@ -68,16 +67,17 @@ absl::Status WriteDenseRows(Stream& stream, const DenseTable& table,
                             const void* rows) {
   const int64_t elements = row_count * table.dim;
   if (elements == 0) return absl::OkStatus();
-  const int64_t element_bytes = SizeOf(table.dtype);
+  const int64_t first = first_slot * table.dim;
+  void* const to =
+      static_cast<std::byte*>(table.weights) + first * SizeOf(table.dtype);
   absl::Status copied = ToStatus(
-      cudaMemcpyAsync(static_cast<std::byte*>(table.weights) +
-                          first_slot * table.dim * element_bytes,
-                      rows, static_cast<size_t>(elements * element_bytes),
-                      cudaMemcpyDeviceToDevice, stream.get()),
+      cudaMemcpyAsync(to, rows,
+                      static_cast<size_t>(elements * SizeOf(table.dtype)),
+                      cudaMemcpyDefault, stream.get()),
       "writing dense rows");
   if (!copied.ok() || table.master == nullptr) return copied;
-  return ToStatus(LaunchWiden(rows, table.dtype, elements,
-                              table.master + first_slot * table.dim,
+  // From the weights: `rows` may be the host's.
+  return ToStatus(LaunchWiden(to, table.dtype, elements, table.master + first,
                               stream.get()),
                   "writing a dense master");
 }
@@ -95,18 +95,16 @@ absl::Status AccumulateEmbeddingGradient(Stream& stream,
                                          const EmbeddingGradient& gradient) {
   const auto count = static_cast<int64_t>(gradient.slots.size());
   if (count == 0) return absl::OkStatus();
-  const auto scratch = stream.Scratch([&](ScratchCutter& cutter) {
-    return EntryScratch::Cut(cutter, count);
-  });
+  const auto scratch = stream.Scratch(
+      [&](ScratchCutter& cutter) { return EntryScratch::Cut(cutter, count); });
   if (!scratch.ok()) return scratch.status();
   const GradientPart part = {gradient.slots.data(), gradient.rows, count};
   Entries entries;
   absl::Status sorted = ToStatus(
-      LaunchSortEntries({&part, 1},
-                        gradient.row_stride * SizeOf(gradient.dtype),
-                        std::bit_width(
-                            static_cast<uint64_t>(main_grad.row_count - 1)),
-                        *scratch, entries, stream.get()),
+      LaunchSortEntries(
+          {&part, 1}, gradient.row_stride * SizeOf(gradient.dtype),
+          std::bit_width(static_cast<uint64_t>(main_grad.row_count - 1)),
+          *scratch, entries, stream.get()),
       "sorting an embedding gradient");
   if (!sorted.ok()) return sorted;
   return ToStatus(LaunchAccumulateEmbeddingGradient(main_grad, gradient,
@@ -119,9 +117,9 @@ absl::Status ApplyAdamW(Stream& stream, const DenseTable& table,
                         EventReport& report) {
   const auto untouched = stream.NewResult<unsigned long long>();
   if (!untouched.ok()) return untouched.status();
-  absl::Status applied = ToStatus(
-      LaunchAdamW(table, factors, policy, *untouched, stream.get()),
-      "applying AdamW");
+  absl::Status applied =
+      ToStatus(LaunchAdamW(table, factors, policy, *untouched, stream.get()),
+               "applying AdamW");
   if (!applied.ok()) return applied;
   const int64_t rows = table.row_count;
   const int64_t main_bytes = table.dim * SizeOf(table.main_grad_dtype);
@@ -145,9 +143,8 @@ absl::Status DenseStatistics(Stream& stream, const DenseTable& table,
                "taking statistics of a dense gradient");
   if (!launched.ok()) return launched;
   return stream.Deliver<GradientStatistics>(
-      *result, [&statistics](const GradientStatistics& found) {
-        statistics += found;
-      });
+      *result,
+      [&statistics](const GradientStatistics& found) { statistics += found; });
 }
 
 absl::Status DenseDigest(Stream& stream, const DenseTable& table,
@@ -158,8 +155,8 @@ absl::Status DenseDigest(Stream& stream, const DenseTable& table,
   absl::Status launched = ToStatus(
       LaunchDenseDigest(table, *result, stream.get()), "digesting a table");
   if (!launched.ok()) return launched;
-  return stream.Deliver<uint64_t>(
-      *result, [&sum](uint64_t found) { sum = found; });
+  return stream.Deliver<uint64_t>(*result,
+                                  [&sum](uint64_t found) { sum = found; });
 }
 
 }  // namespace rowhouse::kernels::cuda

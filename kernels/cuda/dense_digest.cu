@@ -1,8 +1,7 @@
-#include "kernels/cuda/dense_digest.h"
-
 #include <algorithm>
 #include <bit>
 
+#include "kernels/cuda/dense_digest.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/words.cuh"
 #include "kernels/hash.h"
@@ -26,15 +25,15 @@ __global__ void __launch_bounds__(kThreads)
     const auto add = [&](DenseArray array, const void* data,
                          int64_t row_bytes) {
       const auto* row = static_cast<const std::byte*>(data) + i * row_bytes;
-      arrays += RowContent(static_cast<int64_t>(array),
-                           RowWords<kWhole>(row, row_bytes, secrets,
-                                            [](int64_t, uint64_t) {}));
+      arrays += RowContent(
+          static_cast<int64_t>(array),
+          RowWords<kWhole>(row, row_bytes, secrets, [](int64_t, uint64_t) {}));
     };
     const auto add_bias = [&](DenseArray array, const float* data) {
       if (data == nullptr) return;
-      arrays += RowContent(
-          static_cast<int64_t>(array),
-          WordContent(std::bit_cast<uint32_t>(data[i]), secrets[0]));
+      arrays +=
+          RowContent(static_cast<int64_t>(array),
+                     WordContent(std::bit_cast<uint32_t>(data[i]), secrets[0]));
     };
     add(DenseArray::kWeights, table.weights, table.dim * SizeOf(table.dtype));
     if (table.master != nullptr) {
@@ -61,10 +60,10 @@ cudaError_t LaunchDenseDigest(const DenseTable& table, uint64_t* sum,
       AreWholeWords(table.master, table.dim * kFloatBytes) &&
       AreWholeWords(table.first_moment, table.dim * kFloatBytes) &&
       AreWholeWords(table.second_moment, table.dim * kFloatBytes);
-  const auto kernel = whole ? DenseDigestKernel<true> : DenseDigestKernel<false>;
-  const int64_t most_words =
-      std::max<int64_t>((table.dim * kFloatBytes + kWordBytes - 1) / kWordBytes,
-                        1);
+  const auto kernel =
+      whole ? DenseDigestKernel<true> : DenseDigestKernel<false>;
+  const int64_t most_words = std::max<int64_t>(
+      (table.dim * kFloatBytes + kWordBytes - 1) / kWordBytes, 1);
   kernel<<<FewBlocksFor(table.row_count, kWarps), kThreads, 0, stream>>>(
       table, most_words, sum);
   return cudaGetLastError();

@@ -1,5 +1,4 @@
 #include "kernels/cuda/dense_rows.h"
-
 #include "kernels/cuda/launch.h"
 #include "kernels/element.h"
 #include "kernels/hash.h"

@@ -1,6 +1,5 @@
-#include "kernels/cuda/dense_statistics.h"
-
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/dense_statistics.h"
 #include "kernels/cuda/histogram.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/square_sum.cuh"

@@ -1,6 +1,5 @@
-#include "kernels/cuda/embedding_gradient.h"
-
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/embedding_gradient.h"
 #include "kernels/cuda/sum_runs.cuh"
 #include "kernels/element.h"
 
@@ -64,8 +63,8 @@ cudaError_t LaunchAccumulateEmbeddingGradient(const MainGrad& main_grad,
           main_grad.dim % kLaneColumns == 0 &&
           IsVectorRow(main_grad.data, main_grad.row_stride) &&
           IsVectorRow(gradient.rows, gradient.row_stride);
-      const MainRows<Main, Gradient> sink = {
-          static_cast<Main*>(main_grad.data), main_grad.row_stride};
+      const MainRows<Main, Gradient> sink = {static_cast<Main*>(main_grad.data),
+                                             main_grad.row_stride};
       error = LaunchSumRuns(entries, main_grad.dim, PartRows<Gradient>(), sink,
                             vector_rows, stream);
     });

@@ -73,14 +73,19 @@ __device__ uint64_t RankKey(const PartBatch& batch, int64_t i) {
          static_cast<uint64_t>(i);
 }
 
+// Where the `i`-th of a block's sorted keys is: the steps of a search are
+// powers of two, and so would meet in few banks of shared memory.
+__device__ int PlaceOf(int i) { return i + i / 16; }
+constexpr int kPlaces = kRanked + kRanked / 16;
+
 // How many of `sorted` are at most `key`.
-__device__ int CountNotAbove(const uint64_t (&sorted)[kRanked], uint64_t key) {
+__device__ int CountNotAbove(const uint64_t (&sorted)[kPlaces], uint64_t key) {
   int count = 0;
 #pragma unroll
   for (int step = kRanked / 2; step > 0; step /= 2) {
-    if (sorted[count + step - 1] <= key) count += step;
+    if (sorted[PlaceOf(count + step - 1)] <= key) count += step;
   }
-  return count + (sorted[count] <= key ? 1 : 0);
+  return count + (sorted[PlaceOf(count)] <= key ? 1 : 0);
 }
 
 // The block's entries are put in order, all entries are counted into the gaps
@@ -90,7 +95,7 @@ __global__ void __launch_bounds__(kRankThreads)
     RankSortKernel(const __grid_constant__ PartBatch batch,
                    int64_t* __restrict__ slots, uint64_t* __restrict__ rows) {
   __shared__ uint64_t mine[kRanked];
-  __shared__ uint64_t sorted[kRanked];
+  __shared__ uint64_t sorted[kPlaces];
   __shared__ int gaps[kRanked];  // Entries below each of `sorted` and no other.
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t first = int64_t{blockIdx.x} * kRanked;
@@ -113,12 +118,12 @@ __global__ void __launch_bounds__(kRankThreads)
   for (int offset = kThreadsOfEntry / 2; offset > 0; offset /= 2) {
     rank += __shfl_xor_sync(kAllLanes, rank, offset);
   }
-  if (thread % kThreadsOfEntry == 0) sorted[rank] = key;
+  if (thread % kThreadsOfEntry == 0) sorted[PlaceOf(rank)] = key;
   __syncthreads();
 
   // The lowest gap may take most entries: it is counted in registers.
   int lowest = 0;
-#pragma unroll 4
+#pragma unroll 8
   for (int64_t i = thread; i < batch.entry_count; i += kRankThreads) {
     const int gap = CountNotAbove(sorted, RankKey(batch, i));
     lowest += gap == 0 ? 1 : 0;
@@ -142,7 +147,7 @@ __global__ void __launch_bounds__(kRankThreads)
   for (int i = 0; i < 2; ++i) {
     if (first + 2 * thread + i >= batch.entry_count) continue;
     const int64_t to = sum - both + (i == 0 ? low : both);
-    const uint64_t ranked = sorted[2 * thread + i];
+    const uint64_t ranked = sorted[PlaceOf(2 * thread + i)];
     slots[to] = static_cast<int64_t>(ranked >> 32);
     rows[to] = EntryAt(batch, static_cast<uint32_t>(ranked)).row;
   }

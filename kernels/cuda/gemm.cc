@@ -122,7 +122,8 @@ Gemm::~Gemm() {
 absl::Status Gemm::Make() {
   absl::StatusOr<Buffer> workspace = AllocateMemory(kWorkspaceBytes);
   if (!workspace.ok()) return std::move(workspace).status();
-  absl::Status made = FromLibrary(cublasLtCreate(&handle_), "starting cuBLASLt");
+  absl::Status made =
+      FromLibrary(cublasLtCreate(&handle_), "starting cuBLASLt");
   if (made.ok()) workspace_ = *std::move(workspace);
   return made;
 }

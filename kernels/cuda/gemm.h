@@ -12,8 +12,8 @@
 
 namespace rowhouse::kernels::cuda {
 
-/// An operand of a product, row-major: element (i, j) is `data[i * stride + j]`,
-/// or with `transposed` `data[j * stride + i]`.
+/// An operand of a product, row-major: element (i, j) is `data[i * stride +
+/// j]`, or with `transposed` `data[j * stride + i]`.
 struct Operand {
   const void* data = nullptr;
   int64_t stride = 0;

@@ -81,10 +81,10 @@ absl::Status SumNgramGradients(Stream& stream, std::span<const NgramStep> steps,
                       cutter.Take<uint8_t>(slot_count)};
   });
   if (!scratch.ok()) return scratch.status();
-  absl::Status status = ToStatus(
-      cudaMemsetAsync(scratch->in_use, 0, static_cast<size_t>(slot_count),
-                      stream.get()),
-      "clearing a list of slots");
+  absl::Status status =
+      ToStatus(cudaMemsetAsync(scratch->in_use, 0,
+                               static_cast<size_t>(slot_count), stream.get()),
+               "clearing a list of slots");
   status.Update(ToStatus(
       LaunchListSignedRows(steps, gradient_dtype, dim, pool.row_count,
                            scratch->rows, scratch->in_use, stream.get()),
@@ -92,10 +92,10 @@ absl::Status SumNgramGradients(Stream& stream, std::span<const NgramStep> steps,
   Entries entries;
   if (status.ok() && count > 0) {
     const int slot_bits = std::bit_width(static_cast<uint64_t>(slot_count - 1));
-    status = ToStatus(LaunchSortEntries(PartsOf(steps), 1, slot_bits,
-                                        scratch->entries, entries,
-                                        stream.get()),
-                      "sorting n-gram gradients");
+    status =
+        ToStatus(LaunchSortEntries(PartsOf(steps), 1, slot_bits,
+                                   scratch->entries, entries, stream.get()),
+                 "sorting n-gram gradients");
   }
   if (!status.ok()) return status;
   return ToStatus(

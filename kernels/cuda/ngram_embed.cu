@@ -1,6 +1,5 @@
-#include "kernels/cuda/ngram_embed.h"
-
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/ngram_embed.h"
 #include "kernels/cuda/signs.cuh"
 #include "kernels/element.h"
 #include "kernels/ngram_hash.h"
@@ -81,8 +80,7 @@ cudaError_t LaunchNgramEmbedForward(const void* cache, DType dtype, int64_t dim,
   if (tokens.empty()) return cudaSuccess;
   const auto count = static_cast<int64_t>(tokens.size());
   WithElement(dtype, [&]<typename T>() {
-    const bool vector_rows =
-        IsVectorRow(cache, dim) && IsVectorRow(out, dim);
+    const bool vector_rows = IsVectorRow(cache, dim) && IsVectorRow(out, dim);
     const auto kernel =
         vector_rows ? ForwardKernel<true, T> : ForwardKernel<false, T>;
     kernel<<<BlocksFor(count, kWarps), kThreads, 0, stream>>>(

@@ -1,6 +1,5 @@
-#include "kernels/cuda/ngram_row_ids.h"
-
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/ngram_row_ids.h"
 #include "kernels/ngram_hash.h"
 
 namespace rowhouse::kernels::cuda {

@@ -1,7 +1,6 @@
-#include "kernels/cuda/ngram_sum.h"
-
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/ngram_sum.h"
 #include "kernels/cuda/signs.cuh"
 #include "kernels/cuda/sum_runs.cuh"
 #include "kernels/element.h"
@@ -130,8 +129,7 @@ cudaError_t LaunchSumNgramGradients(std::span<const NgramStep> steps,
     WithElement(gradient_dtype, [&]<typename Gradient>() {
       error = LaunchSumRuns(entries, dim, SignedRows<Gradient>{rows, pool, dim},
                             WireRows<Wire>{static_cast<Wire*>(out)},
-                            AreVectorRows(steps, dim, out),
-                            stream);
+                            AreVectorRows(steps, dim, out), stream);
     });
   });
   return error;
