@@ -43,9 +43,9 @@ struct Initializer {
 /// otherwise. Arguments are checked by the caller (the service or the client
 /// library); operations state what they require.
 ///
-/// Calls run one after another in call order and may return before their work
-/// is done; `Synchronize` waits. Data passed to a call must stay valid until
-/// then.
+/// A thread's calls run in call order and may return before their work is done
+/// and their results are written; `Synchronize` waits for those of its thread.
+/// Data passed to a call must stay valid, and with its thread, until then.
 ///
 /// Thread-safe: different threads may call at once on different data.
 class Backend {
@@ -56,7 +56,7 @@ class Backend {
   /// Equal texts stand for equal bits of the head's GEMMs.
   virtual std::string Description() const = 0;
 
-  /// Allocates zeroed memory, aligned to 4096 bytes. Pages are not touched:
+  /// Allocates zeroed memory, aligned to 256 bytes. Pages are not touched:
   /// where the system gives memory lazily, unused pages cost nothing.
   ///
   /// Errors:
@@ -66,7 +66,7 @@ class Backend {
   /// Copies; either side may be host memory or this backend's.
   virtual absl::Status Copy(const void* from, void* to, int64_t size_bytes) = 0;
 
-  /// Waits for all earlier calls and reports the first error among them.
+  /// Waits for the thread's earlier calls and reports an error among them.
   virtual absl::Status Synchronize() = 0;
 
   // ------------------------------------------------------------ sparse rows --
@@ -78,14 +78,15 @@ class Backend {
                                       const Initializer& initializer,
                                       bool fresh) = 0;
 
-  /// `out[i, :] = table[slots[i], :]`. `out` is [slots.size(), dim] of the
-  /// table's dtype. Moves 2 * slots.size() * row_bytes.
+  /// `out[i, :] = table[slots[i], :]`, [slots.size(), dim] of the table's
+  /// dtype; `slots` and `out` may be the host's. Moves 2 * slots.size() *
+  /// row_bytes.
   virtual absl::Status GatherRows(const RowTable& table,
                                   std::span<const int64_t> slots,
                                   void* out) = 0;
 
-  /// `table[first_slot + i, :] = rows[i, :]` for `i < row_count`. Touches
-  /// weights only.
+  /// `table[first_slot + i, :] = rows[i, :]` for `i < row_count`; `rows` may be
+  /// the host's. Touches weights only.
   virtual absl::Status WriteRows(const RowTable& table, int64_t first_slot,
                                  int64_t row_count, const void* rows) = 0;
 
@@ -101,8 +102,8 @@ class Backend {
                                          const RowAdamEvent& event,
                                          EventReport& report) = 0;
 
-  /// Replays the second moment of rows `slots` up to the newest event. Changes
-  /// no bit that `Digest` or a later event can see.
+  /// Replays the second moment of rows `slots`, which may be the host's, up to
+  /// the newest event. Changes no bit that `Digest` or a later event can see.
   ///
   /// REQUIRES: `slots` are distinct.
   virtual absl::Status BringCurrent(const RowTable& table,
@@ -130,7 +131,8 @@ class Backend {
                                        bool fresh) = 0;
 
   /// `weights[first_slot + i, :] = rows[i, :]` for `i < row_count`; `rows` are
-  /// of the table's dtype. A master takes the same values.
+  /// of the table's dtype and may be the host's. A master takes the same
+  /// values.
   virtual absl::Status WriteDenseRows(const DenseTable& table,
                                       int64_t first_slot, int64_t row_count,
                                       const void* rows) = 0;

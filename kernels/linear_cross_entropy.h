@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "kernels/dtype.h"
 #include "kernels/exp.h"
@@ -52,6 +54,36 @@ struct HeadBlocks {
   int64_t token_count = 1024;
   int64_t row_count = 2048;
 };
+
+/// `count` indices from `first` on.
+struct BlockRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+/// `[0, total)` in blocks of `size`, the last one shorter.
+struct BlockCut {
+  int64_t total = 0;
+  int64_t size = 1;
+
+  int64_t count() const { return (total + size - 1) / size; }
+  int64_t largest() const { return std::min(total, size); }
+  BlockRange operator[](int64_t block) const {
+    return {block * size, std::min(size, total - block * size)};
+  }
+};
+
+/// The tokens that take part in a call's gradients, by index. `upstream` is
+/// host memory.
+inline std::vector<int64_t> TokensWithGradient(const float* upstream,
+                                               int64_t token_count) {
+  std::vector<int64_t> tokens;
+  tokens.reserve(static_cast<size_t>(token_count));
+  for (int64_t t = 0; t < token_count; ++t) {
+    if (upstream[t] != 0.0F) tokens.push_back(t);
+  }
+  return tokens;
+}
 
 /// The type in which products are formed and to which the logit gradient is
 /// rounded: the common one of hidden and weight, else fp32.

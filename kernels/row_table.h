@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_KERNELS_ROW_TABLE_H_
 #define ROWHOUSE_KERNELS_ROW_TABLE_H_
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -102,6 +103,30 @@ struct GradientStatistics {
   int64_t significand_sums[kExponents] = {};
   int64_t row_count = 0;             ///< Distinct rows.
   int64_t non_finite_row_count = 0;  ///< Rows whose sum or square sum is not finite; in no sum.
+
+  constexpr GradientStatistics& operator+=(const GradientStatistics& other) {
+    for (int x = 0; x < kExponents; ++x) {
+      significand_sums[x] += other.significand_sums[x];
+    }
+    row_count += other.row_count;
+    non_finite_row_count += other.non_finite_row_count;
+    return *this;
+  }
+};
+
+/// Where the sum of squares of one row enters `GradientStatistics`.
+struct SquareTerm {
+  uint32_t exponent;
+  uint32_t significand;
+
+  /// REQUIRES: `sum_of_squares` is finite.
+  static constexpr SquareTerm Of(float sum_of_squares) {
+    const auto bits = std::bit_cast<uint32_t>(sum_of_squares);
+    const uint32_t exponent = bits >> 23;  // The sign is never set.
+    const uint32_t fraction = bits & 0x7fffffU;
+    if (exponent == 0) return {1, fraction};
+    return {exponent, fraction | 0x800000U};
+  }
 };
 
 /// What landing found in a run of gradient or weight rows.

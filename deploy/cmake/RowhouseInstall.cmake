@@ -11,11 +11,15 @@ install(DIRECTORY proto/rowhouse
   DESTINATION ${CMAKE_INSTALL_DATADIR}/rowhouse/proto
   FILES_MATCHING PATTERN "*.proto")
 
+if(ROWHOUSE_ENABLE_CUDA)
+  set(rowhouse_cuda_targets rowhouse_kernels_cuda)
+endif()
+
 # The client and what it is linked from.
 set_target_properties(rowhouse_client PROPERTIES EXPORT_NAME client)
 install(TARGETS
     rowhouse_client rowhouse_client_core rowhouse_kernels rowhouse_kernels_cpu
-    rowhouse_proto rowhouse_wire rowhouse_wire_core
+    rowhouse_proto rowhouse_wire rowhouse_wire_core ${rowhouse_cuda_targets}
   EXPORT rowhouse
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

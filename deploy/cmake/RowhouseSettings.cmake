@@ -9,13 +9,18 @@ find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
+if(CCACHE_PROGRAM AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
 
 add_library(rowhouse_settings INTERFACE)
 target_compile_features(rowhouse_settings INTERFACE cxx_std_20)
 target_compile_options(rowhouse_settings INTERFACE
   # One operation, one rounding (kernels/arithmetic.h).
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-fmad=false -ftz=false -prec-div=true -prec-sqrt=true>"
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror>
+  "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-std=c++20 --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra>"
   # GCC 12 finds uninitialized members in optionals that hold nothing.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>
   # clang 14 calls no square root constant; nvcc wants such functions constexpr.

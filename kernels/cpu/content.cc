@@ -10,35 +10,10 @@
 #include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/words.h"
+#include "kernels/finite_check.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
-
-// Finds elements that are not finite, some to a word: with the exponent's
-// lowest bit added, an exponent of all ones carries into the sign's place.
-struct FiniteCheck {
-  uint64_t exponents;
-  uint64_t ones;
-  uint64_t carries;
-
-  static FiniteCheck Of(DType dtype) {
-    switch (dtype) {
-      case DType::kBf16:
-        return {0x7f807f807f807f80ULL, 0x0080008000800080ULL,
-                0x8000800080008000ULL};
-      case DType::kFp32:
-        return {0x7f8000007f800000ULL, 0x0080000000800000ULL,
-                0x8000000080000000ULL};
-      case DType::kFp16:
-        return {0x7c007c007c007c00ULL, 0x0400040004000400ULL,
-                0x8000800080008000ULL};
-    }
-    return {};
-  }
-  uint64_t Carries(uint64_t word) const {
-    return ((word & exponents) + ones) & carries;
-  }
-};
 
 bool IsFiniteRow(const std::byte* from, int64_t row_bytes,
                  const FiniteCheck& check) {

@@ -191,7 +191,7 @@ absl::Status HeadHiddenGradient(Executor& executor, ScratchPool& pool,
                                 std::span<std::byte> kept,
                                 float* hidden_gradient) {
   const std::vector<int64_t> tokens =
-      TokensWithGradient(merged, inputs.token_count);
+      TokensWithGradient(merged.upstream, inputs.token_count);
   const HeadCall call =
       HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   const KeptGradient keep = KeptGradient::Of(call, kept, blocks);

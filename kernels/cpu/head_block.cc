@@ -67,16 +67,6 @@ std::vector<int64_t> AllTokens(int64_t token_count) {
   return tokens;
 }
 
-std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
-                                        int64_t token_count) {
-  std::vector<int64_t> tokens;
-  tokens.reserve(static_cast<size_t>(token_count));
-  for (int64_t t = 0; t < token_count; ++t) {
-    if (merged.upstream[t] != 0.0F) tokens.push_back(t);
-  }
-  return tokens;
-}
-
 HeadCall HeadCall::Of(CpuIsa isa, const HeadSlice& slice,
                       const HeadInputs& inputs, std::span<const int64_t> tokens,
                       const HeadBlocks& blocks) {

@@ -15,12 +15,6 @@
 
 namespace rowhouse::kernels::cpu {
 
-/// `count` indices from `first` on.
-struct BlockRange {
-  int64_t first = 0;
-  int64_t count = 0;
-};
-
 /// The logits of a block of tokens and rows, or their gradient `p`: row `i` of
 /// token `i` of the block begins at `i * stride`.
 struct LogitBlock {
@@ -30,22 +24,8 @@ struct LogitBlock {
   float* row(int64_t token) const { return data + token * stride; }
 };
 
-/// `[0, total)` in blocks of `size`, the last one shorter.
-struct BlockCut {
-  int64_t total = 0;
-  int64_t size = 1;
-
-  int64_t count() const { return (total + size - 1) / size; }
-  int64_t largest() const { return std::min(total, size); }
-  BlockRange operator[](int64_t block) const {
-    return {block * size, std::min(size, total - block * size)};
-  }
-};
-
-/// The tokens that take part in a call, by index.
+/// The tokens that take part in a call's statistics, by index.
 std::vector<int64_t> AllTokens(int64_t token_count);
-std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
-                                        int64_t token_count);
 
 /// What every block of one call shares.
 struct HeadCall {

@@ -2,72 +2,18 @@
 #define ROWHOUSE_KERNELS_CPU_ROW_OPS_H_
 
 /// Loops over the columns of a row, written so that compilers make vector code
-/// of them. bf16 elements are `uint16_t`, fp32 elements `float`, fp16 elements
-/// `Fp16`. Pointers of one call never overlap.
+/// of them. Pointers of one call never overlap.
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "kernels/arithmetic.h"
-#include "kernels/dtype.h"
+#include "kernels/element.h"
 
 namespace rowhouse::kernels::cpu {
-
-struct Fp16 {
-  uint16_t bits;
-};
-
-inline float Widen(uint16_t bits) { return Bf16ToFloat(bits); }
-inline float Widen(float x) { return x; }
-inline float Widen(Fp16 x) { return Fp16ToFloat(x.bits); }
-
-/// Rounds to `T`, NaN to the canonical one.
-template <typename T>
-T Narrow(float x);
-template <>
-inline uint16_t Narrow<uint16_t>(float x) {
-  return FloatToBf16(x);
-}
-template <>
-inline float Narrow<float>(float x) {
-  return Canonical(x);
-}
-template <>
-inline Fp16 Narrow<Fp16>(float x) {
-  return {FloatToFp16(x)};
-}
-
-/// Calls `visit.template operator()<T>()` with the element type of `dtype`.
-///
-/// REQUIRES: `dtype` is not kFp16, which sparse tables have not.
-template <typename Visit>
-void WithElement(DType dtype, Visit visit) {
-  switch (dtype) {
-    case DType::kBf16:
-      return visit.template operator()<uint16_t>();
-    case DType::kFp32:
-      return visit.template operator()<float>();
-    case DType::kFp16:
-      assert(false);
-  }
-}
-
-/// The same for dense tables and the head, with kFp16.
-template <typename Visit>
-void WithDenseElement(DType dtype, Visit visit) {
-  switch (dtype) {
-    case DType::kBf16:
-      return visit.template operator()<uint16_t>();
-    case DType::kFp32:
-      return visit.template operator()<float>();
-    case DType::kFp16:
-      return visit.template operator()<Fp16>();
-  }
-}
 
 /// Rows for a loop's body to take at once: enough bytes to pay for a task.
 inline int64_t RowGrain(int64_t row_bytes) {

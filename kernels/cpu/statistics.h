@@ -1,9 +1,7 @@
 #ifndef ROWHOUSE_KERNELS_CPU_STATISTICS_H_
 #define ROWHOUSE_KERNELS_CPU_STATISTICS_H_
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 
 #include "kernels/arithmetic.h"
@@ -30,11 +28,8 @@ inline void AddRow(GradientStatistics& statistics, float sum_of_squares) {
     ++statistics.non_finite_row_count;
     return;
   }
-  const auto bits = std::bit_cast<uint32_t>(sum_of_squares);
-  const uint32_t exponent = bits >> 23;  // The sign is never set.
-  const uint32_t fraction = bits & 0x7fffffU;
-  statistics.significand_sums[std::max(exponent, 1U)] +=
-      exponent == 0 ? fraction : fraction | 0x800000U;
+  const SquareTerm term = SquareTerm::Of(sum_of_squares);
+  statistics.significand_sums[term.exponent] += term.significand;
 }
 
 inline void AddTo(GradientStatistics& sum,

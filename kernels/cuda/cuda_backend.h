@@ -8,11 +8,13 @@
 
 namespace rowhouse::kernels::cuda {
 
-/// The backend on CUDA device `device_index`.
+/// The backend on CUDA device `device_index`, counted as `CUDA_VISIBLE_DEVICES`
+/// leaves them. Each thread's calls go to one of a few streams, so that landing
+/// and serving overlap.
 ///
 /// Errors:
 ///   kUnimplemented  this build has no CUDA backend.
-///   kNotFound       there is no such device.
+///   kNotFound       there is no such device, or no driver.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device_index);
 
 }  // namespace rowhouse::kernels::cuda

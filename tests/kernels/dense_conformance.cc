@@ -64,6 +64,17 @@ TEST_P(BackendTest, WriteDenseRowsWritesWeightsAndMaster) {
   table.ExpectIs(want);
 }
 
+TEST_P(BackendTest, WriteDenseRowsTakesRowsOfTheHost) {
+  EagerDense want = ZeroDense(4, 2, Type::kBf16, true, false);
+  const BackendDense table(*backend_, want);
+  const std::vector<uint8_t> rows = Encode(DType::kBf16, {1, 2, 3, 4});
+  ASSERT_THAT(backend_->WriteDenseRows(table.view(), 2, 2, rows.data()),
+              IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  want.weights = want.master = {0, 0, 0, 0, 1, 2, 3, 4};
+  table.ExpectIs(want);
+}
+
 TEST_P(BackendTest, WeightRowsOfADenseTableCanBeGathered) {
   EagerDense host = ZeroDense(3, 2, Type::kFp16, false, false);
   host.weights = {1, 2, 3, 4, 5, 6};

@@ -193,6 +193,21 @@ TEST_P(BackendTest, AZeroGradientDecaysTheMomentAndKeepsTheWeights) {
   EXPECT_THAT(table.last_event(), ElementsAre(4));
 }
 
+TEST_P(BackendTest, AGradientThatVanishesInTheProductKeepsItsSign) {
+  HostTable host(1, 8, DType::kBf16);
+  host.weights = {-0.0F, -0.0F, 0.0F, 0.0F, 1.0F, -1.0F, -0.0F, -0.0F};
+  const BackendTable table(*backend_, host);
+  HostEvent event;
+  event.factors = kPlain;
+  event.factors.grad_mul = 0x1p-50F;
+  event.factors.eps = 1.0F;
+  const float tiny = 0x1p-120F;
+  event.parts = {{{0}, {tiny, -tiny, tiny, -tiny, -tiny, tiny, 1.0F, -1.0F}}};
+  Apply(*backend_, table, event, {});
+  ReferenceApply(host, event, {});
+  table.ExpectIs(host);
+}
+
 TEST_P(BackendTest, TheReportCountsWhatWasTouched) {
   const BackendTable table(*backend_, HostTable(100, 6, DType::kBf16));
   HostEvent event;

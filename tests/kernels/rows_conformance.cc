@@ -12,7 +12,7 @@ TEST_P(BackendTest, AllocatesZeroedPages) {
   auto buffer = backend_->Allocate(kBytes);
   ASSERT_THAT(buffer, IsOk());
   EXPECT_EQ(buffer->size_bytes(), kBytes);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 4096, 0U);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 256, 0U);
   std::vector<uint8_t> bytes(kBytes, 1);
   ASSERT_THAT(backend_->Copy(buffer->data(), bytes.data(), kBytes), IsOk());
   ASSERT_THAT(backend_->Synchronize(), IsOk());
@@ -53,6 +53,22 @@ TEST_P(BackendTest, GatherRowsKeepsRequestOrderAndRepeats) {
     EXPECT_THAT(Decode(dtype, out.Download()),
                 ElementsAre(20, 21, 0, 1, 20, 21));
   }
+}
+
+TEST_P(BackendTest, SlotsAndGatheredRowsMayBeTheHosts) {
+  HostTable host(3, 2, DType::kBf16);
+  host.weights = {0, 1, 10, 11, 20, 21};
+  host.second_moment = {1, 2, 3};
+  const BackendTable table(*backend_, host);
+  const std::vector<int64_t> slots = {2, 0};
+  std::vector<uint8_t> out(8);
+  ASSERT_THAT(backend_->GatherRows(table.view(), slots, out.data()), IsOk());
+  const BackendHistory history(*backend_, {{0.0F, 0.5F}});
+  ASSERT_THAT(backend_->BringCurrent(table.view(), history.view(), slots),
+              IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_THAT(Decode(DType::kBf16, out), ElementsAre(20, 21, 0, 1));
+  EXPECT_EQ(table.second_moment_bits(), BitsOf({0.5F, 2.0F, 1.5F}));
 }
 
 TEST_P(BackendTest, GatherRowsCopiesManyRowsOfAnyWidth) {

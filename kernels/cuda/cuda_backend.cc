@@ -1,0 +1,321 @@
+#include "kernels/cuda/cuda_backend.h"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/dense.h"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/head.h"
+#include "kernels/cuda/memory.h"
+#include "kernels/cuda/ngram.h"
+#include "kernels/cuda/sparse.h"
+#include "kernels/cuda/status.h"
+#include "kernels/cuda/stream.h"
+#include "kernels/mutex.h"
+
+namespace rowhouse::kernels::cuda {
+namespace {
+
+constexpr int kStreamCount = 8;
+
+// Threads take streams in turn, and each stays with its own.
+size_t StreamOfThread() {
+  static std::atomic<size_t> next = 0;
+  thread_local const size_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine % kStreamCount;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int device) : device_(device) {}
+
+  absl::Status Create() {
+    cudaDeviceProp properties;
+    absl::Status read = ToStatus(cudaGetDeviceProperties(&properties, device_),
+                                 "reading the device's properties");
+    if (!read.ok()) return read;
+    name_ = properties.name;
+    for (Queue& queue : queues_) {
+      absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create();
+      if (!stream.ok()) return std::move(stream).status();
+      queue.stream = *std::move(stream);
+    }
+    return absl::OkStatus();
+  }
+
+  std::string Description() const override {
+    return absl::StrCat("cuda, ", name_, ", cuBLASLt ", cublasLtGetVersion());
+  }
+
+  absl::StatusOr<Buffer> Allocate(int64_t size_bytes) override {
+    Buffer buffer;
+    absl::Status done = Run([&](Stream& stream) {
+      absl::StatusOr<Buffer> allocated = AllocateMemory(size_bytes);
+      if (!allocated.ok()) return std::move(allocated).status();
+      buffer = *std::move(allocated);
+      if (size_bytes == 0) return absl::OkStatus();
+      absl::Status cleared = ToStatus(
+          cudaMemsetAsync(buffer.data(), 0, static_cast<size_t>(size_bytes),
+                          stream.get()),
+          "clearing memory");
+      // Any thread may use it now.
+      return cleared.ok() ? stream.Synchronize() : cleared;
+    });
+    if (!done.ok()) return done;
+    return buffer;
+  }
+
+  absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
+    if (size_bytes == 0) return absl::OkStatus();
+    return Run([&](Stream& stream) {
+      return ToStatus(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes),
+                                      cudaMemcpyDefault, stream.get()),
+                      "copying");
+    });
+  }
+
+  absl::Status Synchronize() override {
+    return Run([](Stream& stream) { return stream.Synchronize(); });
+  }
+
+  absl::Status InitializeRows(const RowTable& table,
+                              const Initializer& initializer,
+                              bool fresh) override {
+    return Run([&](Stream& stream) {
+      return cuda::InitializeRows(stream, table, initializer, fresh);
+    });
+  }
+
+  absl::Status GatherRows(const RowTable& table, std::span<const int64_t> slots,
+                          void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::GatherRows(stream, table, slots, out);
+    });
+  }
+
+  absl::Status WriteRows(const RowTable& table, int64_t first_slot,
+                         int64_t row_count, const void* rows) override {
+    return Run([&](Stream& stream) {
+      return cuda::WriteRows(stream, table, first_slot, row_count, rows);
+    });
+  }
+
+  absl::Status ApplyRowAdamEvent(const RowTable& table,
+                                 const RowAdamEvent& event,
+                                 EventReport& report) override {
+    return Run([&](Stream& stream) {
+      return cuda::ApplyRowAdamEvent(stream, table, event, report);
+    });
+  }
+
+  absl::Status BringCurrent(const RowTable& table, const Beta2History& history,
+                            std::span<const int64_t> slots) override {
+    return Run([&](Stream& stream) {
+      return cuda::BringCurrent(stream, table, history, slots);
+    });
+  }
+
+  absl::Status MergedStatistics(std::span<const GradientPart> parts,
+                                int64_t dim, DType gradient_dtype,
+                                GradientStatistics& statistics) override {
+    return Run([&](Stream& stream) {
+      return cuda::MergedStatistics(stream, parts, dim, gradient_dtype,
+                                    statistics);
+    });
+  }
+
+  absl::Status Digest(const RowTable& table, const Beta2History& history,
+                      uint64_t& sum) override {
+    return Run([&](Stream& stream) {
+      return cuda::Digest(stream, table, history, sum);
+    });
+  }
+
+  absl::Status InitializeDense(const DenseTable& table,
+                               const Initializer& initializer,
+                               bool fresh) override {
+    return Run([&](Stream& stream) {
+      return cuda::InitializeDense(stream, table, initializer, fresh);
+    });
+  }
+
+  absl::Status WriteDenseRows(const DenseTable& table, int64_t first_slot,
+                              int64_t row_count, const void* rows) override {
+    return Run([&](Stream& stream) {
+      return cuda::WriteDenseRows(stream, table, first_slot, row_count, rows);
+    });
+  }
+
+  absl::Status ClearMainGrad(const DenseTable& table) override {
+    return Run(
+        [&](Stream& stream) { return cuda::ClearMainGrad(stream, table); });
+  }
+
+  absl::Status AccumulateEmbeddingGradient(
+      const MainGrad& main_grad, const EmbeddingGradient& gradient) override {
+    return Run([&](Stream& stream) {
+      return cuda::AccumulateEmbeddingGradient(stream, main_grad, gradient);
+    });
+  }
+
+  absl::Status ApplyAdamW(const DenseTable& table, const AdamWFactors& factors,
+                          NonFinitePolicy policy,
+                          EventReport& report) override {
+    return Run([&](Stream& stream) {
+      return cuda::ApplyAdamW(stream, table, factors, policy, report);
+    });
+  }
+
+  absl::Status DenseStatistics(const DenseTable& table,
+                               GradientStatistics& statistics) override {
+    return Run([&](Stream& stream) {
+      return cuda::DenseStatistics(stream, table, statistics);
+    });
+  }
+
+  absl::Status DenseDigest(const DenseTable& table, uint64_t& sum) override {
+    return Run(
+        [&](Stream& stream) { return cuda::DenseDigest(stream, table, sum); });
+  }
+
+  absl::Status HeadTokenStatistics(const HeadSlice& slice,
+                                   const HeadInputs& inputs,
+                                   const HeadBlocks& blocks,
+                                   const HeadStatistics& statistics) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadTokenStatistics(stream, gemm, slice, inputs, blocks,
+                                       statistics);
+    });
+  }
+
+  absl::Status HeadHiddenGradient(const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadMerged& merged,
+                                  const HeadBlocks& blocks,
+                                  std::span<std::byte> kept,
+                                  float* hidden_gradient) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadHiddenGradient(stream, gemm, slice, inputs, merged,
+                                      blocks, kept, hidden_gradient);
+    });
+  }
+
+  absl::Status HeadWeightGradient(const HeadSlice& slice,
+                                  const HeadInputs& inputs,
+                                  const HeadMerged& merged,
+                                  const HeadBlocks& blocks,
+                                  std::span<const std::byte> kept,
+                                  const MainGrad& main_grad,
+                                  float* bias_grad) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadWeightGradient(stream, gemm, slice, inputs, merged,
+                                      blocks, kept, main_grad, bias_grad);
+    });
+  }
+
+  absl::Status LandRows(const void* from, void* to, int64_t row_count,
+                        int64_t dim, DType dtype, int64_t first_position,
+                        ContentSum& content, RowScan& scan) override {
+    return Run([&](Stream& stream) {
+      return cuda::LandRows(stream, from, to, row_count, dim, dtype,
+                            first_position, content, scan);
+    });
+  }
+
+  absl::Status NgramRowIds(std::span<const int32_t> tokens,
+                           int64_t table_row_count,
+                           std::span<int64_t> row_ids) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramRowIds(stream, tokens, table_row_count, row_ids);
+    });
+  }
+
+  absl::Status NgramEmbedForward(const void* cache, DType dtype, int64_t dim,
+                                 std::span<const int32_t> tokens,
+                                 std::span<const int64_t> slots,
+                                 const SignPool& pool, void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramEmbedForward(stream, cache, dtype, dim, tokens, slots,
+                                     pool, out);
+    });
+  }
+
+  absl::Status NgramEmbedBackward(const void* gradient, DType dtype,
+                                  int64_t dim, std::span<const int32_t> tokens,
+                                  const SignPool& pool,
+                                  void* row_gradient) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramEmbedBackward(stream, gradient, dtype, dim, tokens,
+                                      pool, row_gradient);
+    });
+  }
+
+  absl::Status SumNgramGradients(std::span<const NgramStep> steps,
+                                 DType gradient_dtype, int64_t dim,
+                                 const SignPool& pool, int64_t slot_count,
+                                 DType wire_dtype, void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::SumNgramGradients(stream, steps, gradient_dtype, dim, pool,
+                                     slot_count, wire_dtype, out);
+    });
+  }
+
+ private:
+  struct Queue {
+    Mutex mutex;
+    std::unique_ptr<Stream> stream;  // Used with `mutex` held,
+    Gemm gemm;                       // and this on that stream.
+  };
+
+  // Calls `operation` with the thread's stream, which no other thread has, and
+  // what forms products on it.
+  template <typename Operation>
+  absl::Status RunWithGemm(Operation operation) {
+    absl::Status chosen =
+        ToStatus(cudaSetDevice(device_), "choosing the device");
+    if (!chosen.ok()) return chosen;
+    Queue& queue = queues_[StreamOfThread()];
+    MutexLock lock(queue.mutex);
+    return operation(*queue.stream, queue.gemm);
+  }
+
+  template <typename Operation>
+  absl::Status Run(Operation operation) {
+    return RunWithGemm(
+        [&](Stream& stream, Gemm&) { return operation(stream); });
+  }
+
+  const int device_;
+  std::string name_;  // Of the device.
+  std::array<Queue, kStreamCount> queues_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device_index) {
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted != cudaSuccess) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no CUDA device: ", cudaGetErrorString(counted)));
+  }
+  if (device_index < 0 || device_index >= count) {
+    return absl::NotFoundError(absl::StrCat("the CUDA device index is ",
+                                            device_index, "; there are ", count,
+                                            " devices, counted from 0"));
+  }
+  absl::Status chosen =
+      ToStatus(cudaSetDevice(device_index), "choosing the device");
+  if (!chosen.ok()) return chosen;
+  auto backend = std::make_unique<CudaBackend>(device_index);
+  if (absl::Status made = backend->Create(); !made.ok()) return made;
+  return backend;
+}
+
+}  // namespace rowhouse::kernels::cuda

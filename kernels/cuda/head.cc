@@ -1,0 +1,163 @@
+#include "kernels/cuda/head.h"
+
+#include <cstdint>
+
+#include "kernels/cuda/head_block.h"
+#include "kernels/cuda/head_run.h"
+
+namespace rowhouse::kernels::cuda {
+
+absl::Status HeadTokenStatistics(Stream& stream, Gemm& gemm,
+                                 const HeadSlice& slice,
+                                 const HeadInputs& inputs,
+                                 const HeadBlocks& blocks,
+                                 const HeadStatistics& statistics) {
+  if (inputs.token_count == 0) return absl::OkStatus();
+  const HeadCall call = HeadCall::Of(slice, inputs, inputs.token_count, blocks);
+  const auto scratch = stream.Scratch(
+      [&](ScratchCutter& cutter) { return HeadScratch::Cut(cutter, call, 0); });
+  if (!scratch.ok()) return scratch.status();
+  HeadRun run(stream, gemm, call, *scratch);
+  run.Check(
+      cudaMemsetAsync(statistics.target_logits, 0,
+                      static_cast<size_t>(inputs.token_count) * sizeof(float),
+                      stream.get()),
+      "clearing target logits");
+  const auto merge = [&](const LogitBlock& block) {
+    run.Check(
+        LaunchMergeStatistics(block, slice, inputs, statistics, stream.get()),
+        "merging head statistics");
+  };
+  for (int64_t b = 0; b < call.token_cut.count(); ++b) {
+    const BlockRange tokens = call.token_cut[b];
+    if (slice.row_count == 0) merge({nullptr, tokens, {}});
+    const Operand hidden = run.Hidden(tokens);
+    for (int64_t r = 0; r < call.row_cut.count(); ++r) {
+      const BlockRange rows = call.row_cut[r];
+      merge(run.Logits(tokens, rows, hidden, run.Weights(rows)));
+    }
+  }
+  return run.status();
+}
+
+absl::Status HeadHiddenGradient(Stream& stream, Gemm& gemm,
+                                const HeadSlice& slice,
+                                const HeadInputs& inputs,
+                                const HeadMerged& merged,
+                                const HeadBlocks& blocks,
+                                std::span<std::byte> kept,
+                                float* hidden_gradient) {
+  const int64_t dim = slice.dim;
+  if (inputs.token_count == 0 || dim == 0) return absl::OkStatus();
+  absl::Status cleared =
+      ToStatus(cudaMemsetAsync(hidden_gradient, 0,
+                               static_cast<size_t>(inputs.token_count * dim) *
+                                   sizeof(float),
+                               stream.get()),
+               "clearing a hidden gradient");
+  if (!cleared.ok() || slice.row_count == 0) return cleared;
+  const auto tokens_in = TokensOf(stream, merged, inputs.token_count);
+  if (!tokens_in.ok()) return tokens_in.status();
+  if (tokens_in->empty()) return absl::OkStatus();
+  HeadCall call = HeadCall::Of(slice, inputs,
+                               static_cast<int64_t>(tokens_in->size()), blocks);
+  const auto scratch =
+      TakeScratch(stream, *tokens_in, call.hidden_elements(), call);
+  if (!scratch.ok()) return scratch.status();
+  // Only what is kept needs column sums.
+  const LogitGradient gradient =
+      kept.empty() ? LogitGradient() : LogitGradient::In(call, kept, blocks);
+  HeadRun run(stream, gemm, call, *scratch);
+  for (int64_t b = 0; b < call.token_cut.count(); ++b) {
+    const BlockRange tokens = call.token_cut[b];
+    const Operand hidden = run.Hidden(tokens);
+    for (int64_t r = 0; r < call.row_cut.count(); ++r) {
+      const BlockRange rows = call.row_cut[r];
+      const Operand weights = run.Weights(rows);
+      const LogitBlock logits = run.Logits(tokens, rows, hidden, weights);
+      const RowBlock p = gradient.Block(call, *scratch, tokens, rows);
+      run.Check(
+          LaunchFormLogitGradient(logits, slice, inputs, merged, call.tokens, p,
+                                  gradient.ColumnSums(b, rows), stream.get()),
+          "forming a logit gradient");
+      run.Multiply({p.data, p.stride}, weights, {tokens.count, dim, rows.count},
+                   r == 0 ? Into::kWrite : Into::kAdd, scratch->sum, dim);
+    }
+    run.Check(LaunchCopyRows({scratch->sum, DType::kFp32, dim}, nullptr,
+                             {hidden_gradient, DType::kFp32, dim},
+                             call.tokens + tokens.first, tokens.count, dim,
+                             stream.get()),
+              "storing a hidden gradient");
+  }
+  return run.status();
+}
+
+absl::Status HeadWeightGradient(Stream& stream, Gemm& gemm,
+                                const HeadSlice& slice,
+                                const HeadInputs& inputs,
+                                const HeadMerged& merged,
+                                const HeadBlocks& blocks,
+                                std::span<const std::byte> kept,
+                                const MainGrad& main_grad, float* bias_grad) {
+  const int64_t dim = slice.dim;
+  if (inputs.token_count == 0 || slice.row_count == 0) return absl::OkStatus();
+  const auto tokens_in = TokensOf(stream, merged, inputs.token_count);
+  if (!tokens_in.ok()) return tokens_in.status();
+  if (tokens_in->empty()) return absl::OkStatus();  // Not even -0 becomes +0.
+  HeadCall call = HeadCall::Of(slice, inputs,
+                               static_cast<int64_t>(tokens_in->size()), blocks);
+  const bool through_copy = main_grad.dtype != DType::kFp32;
+  const auto scratch = TakeScratch(
+      stream, *tokens_in, through_copy ? call.weight_elements() : 0, call);
+  if (!scratch.ok()) return scratch.status();
+  const LogitGradient gradient =
+      kept.empty()
+          ? LogitGradient::In(call, *scratch)
+          // Only read from here on.
+          : LogitGradient::In(
+                call, {const_cast<std::byte*>(kept.data()), kept.size()},
+                blocks);
+  HeadRun run(stream, gemm, call, *scratch);
+  for (int64_t r = 0; r < call.row_cut.count(); ++r) {
+    const BlockRange rows = call.row_cut[r];
+    const RowBlock main = {
+        static_cast<std::byte*>(main_grad.data) +
+            rows.first * main_grad.row_stride * SizeOf(main_grad.dtype),
+        main_grad.dtype, main_grad.row_stride};
+    const RowBlock copy = {scratch->sum, DType::kFp32, dim};
+    const RowBlock& sum = through_copy ? copy : main;
+    const auto convert = [&](const RowBlock& from, const RowBlock& to) {
+      if (!through_copy) return;
+      run.Check(LaunchCopyRows(from, nullptr, to, nullptr, rows.count, dim,
+                               stream.get()),
+                "converting a weight gradient");
+    };
+    convert(main, copy);
+    const Operand weights = kept.empty() ? run.Weights(rows) : Operand();
+    for (int64_t b = 0; b < call.token_cut.count(); ++b) {
+      const BlockRange tokens = call.token_cut[b];
+      const Operand hidden = run.Hidden(tokens);
+      const RowBlock p = gradient.Block(call, *scratch, tokens, rows);
+      if (kept.empty()) {
+        run.Check(
+            LaunchFormLogitGradient(run.Logits(tokens, rows, hidden, weights),
+                                    slice, inputs, merged, call.tokens, p,
+                                    gradient.ColumnSums(b, rows), stream.get()),
+            "forming a logit gradient");
+      }
+      run.Multiply({p.data, p.stride, true}, hidden,
+                   {rows.count, dim, tokens.count}, Into::kAdd,
+                   static_cast<float*>(sum.data), sum.stride);
+    }
+    convert(copy, main);
+    if (bias_grad == nullptr) continue;
+    run.Check(
+        LaunchAddBiasGradient(gradient.ColumnSums(0, rows),
+                              call.token_cut.count(), gradient.column_stride,
+                              rows.count, bias_grad + rows.first, stream.get()),
+        "adding a bias gradient");
+  }
+  return run.status();
+}
+
+}  // namespace rowhouse::kernels::cuda

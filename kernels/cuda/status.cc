@@ -1,0 +1,14 @@
+#include "kernels/cuda/status.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace rowhouse::kernels::cuda {
+
+absl::Status ToStatus(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("CUDA, ", doing, ": ",
+                                          cudaGetErrorString(error), " (",
+                                          cudaGetErrorName(error), ")"));
+}
+
+}  // namespace rowhouse::kernels::cuda

@@ -1,0 +1,108 @@
+#include "kernels/cuda/stream.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/memory.h"
+
+namespace rowhouse::kernels::cuda {
+namespace {
+
+absl::Status Put(absl::StatusOr<Buffer> allocated, Buffer& buffer) {
+  if (!allocated.ok()) return std::move(allocated).status();
+  buffer = *std::move(allocated);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create() {
+  std::unique_ptr<Stream> stream(new Stream());
+  if (absl::Status made = stream->Make(); !made.ok()) return made;
+  return stream;
+}
+
+absl::Status Stream::Make() {
+  // Not ordered with the default stream, which waits for all others.
+  absl::Status made =
+      ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+               "making a stream");
+  const auto make_event = [&](cudaEvent_t& event) {
+    if (!made.ok()) return;
+    made = ToStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                    "making an event");
+  };
+  for (cudaEvent_t& free : piece_free_) make_event(free);
+  make_event(peeked_);
+  constexpr int64_t kAllResultBytes = kResultCount * kResultBytes;
+  if (made.ok()) made = Put(AllocateMemory(kAllResultBytes), results_);
+  if (made.ok()) made = Put(AllocatePinned(kAllResultBytes), host_results_);
+  if (made.ok()) made = Put(AllocatePinned(kPieceCount * kPieceBytes), pieces_);
+  return made;
+}
+
+Stream::~Stream() {
+  if (stream_ == nullptr) return;
+  (void)cudaStreamSynchronize(stream_);
+  for (cudaEvent_t free : piece_free_) {
+    if (free != nullptr) (void)cudaEventDestroy(free);
+  }
+  if (peeked_ != nullptr) (void)cudaEventDestroy(peeked_);
+  (void)cudaStreamDestroy(stream_);
+}
+
+absl::Status Stream::Synchronize() {
+  const std::vector<std::function<void()>> deliveries =
+      std::exchange(deliveries_, {});
+  result_count_ = 0;
+  absl::Status done = ToStatus(cudaStreamSynchronize(stream_), "waiting");
+  if (!done.ok()) return done;
+  for (const std::function<void()>& deliver : deliveries) deliver();
+  return done;
+}
+
+absl::Status Stream::GrowScratch(int64_t size_bytes) {
+  if (size_bytes <= scratch_.size_bytes()) return absl::OkStatus();
+  absl::Status idle =
+      ToStatus(cudaStreamSynchronize(stream_), "waiting to grow scratch");
+  if (!idle.ok()) return idle;
+  { const Buffer freed(std::move(scratch_)); }
+  return Put(AllocateMemory(size_bytes), scratch_);
+}
+
+absl::StatusOr<void*> Stream::NewResultBytes(size_t size_bytes) {
+  if (result_count_ == kResultCount) {
+    if (absl::Status done = Synchronize(); !done.ok()) return done;
+  }
+  std::byte* const result =
+      results_.as<std::byte>() + result_count_++ * kResultBytes;
+  absl::Status cleared = ToStatus(
+      cudaMemsetAsync(result, 0, size_bytes, stream_), "clearing a result");
+  if (!cleared.ok()) return cleared;
+  return result;
+}
+
+void* Stream::HostOf(const void* result) const {
+  return host_results_.as<std::byte>() +
+         (static_cast<const std::byte*>(result) - results_.as<std::byte>());
+}
+
+absl::Status Stream::Upload(const void* from, void* to, int64_t size_bytes) {
+  for (int64_t done = 0; done < size_bytes; done += kPieceBytes) {
+    const auto bytes =
+        static_cast<size_t>(std::min(kPieceBytes, size_bytes - done));
+    std::byte* const piece = pieces_.as<std::byte>() + piece_ * kPieceBytes;
+    cudaEvent_t const free = piece_free_[piece_];
+    piece_ = (piece_ + 1) % kPieceCount;
+    cudaError_t error = cudaEventSynchronize(free);
+    if (error == cudaSuccess) {
+      std::memcpy(piece, static_cast<const std::byte*>(from) + done, bytes);
+      error = cudaMemcpyAsync(static_cast<std::byte*>(to) + done, piece, bytes,
+                              cudaMemcpyHostToDevice, stream_);
+    }
+    if (error == cudaSuccess) error = cudaEventRecord(free, stream_);
+    if (error != cudaSuccess) return ToStatus(error, "copying to the device");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace rowhouse::kernels::cuda

@@ -1,0 +1,89 @@
+/// The CPU and the CUDA backend do the same random work: every bit is compared.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "kernels/backend.h"
+#include "tests/kernels/backend_conformance.h"
+#include "tests/kernels/differential_case.h"
+#include "tests/testing/random.h"
+
+namespace rowhouse::kernels {
+namespace {
+
+using ::rowhouse::testing::Random;
+
+constexpr int64_t kDims[] = {1, 3, 31, 32, 96, 768, 1000, 7168};
+
+// Fewer cases than these are for tools that slow a device down.
+int64_t CaseCount(int64_t usual) {
+  const char* text = std::getenv("ROWHOUSE_TEST_CASES");
+  return text == nullptr ? usual : std::min<int64_t>(usual, std::atoll(text));
+}
+
+class CudaDifferentialTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<Backend>> cuda =
+        MakeBackend({BackendKind::kCuda});
+    const bool absent =
+        absl::IsUnimplemented(cuda.status()) || absl::IsNotFound(cuda.status());
+    if (absent && std::getenv("ROWHOUSE_REQUIRE_GPU") == nullptr) {
+      GTEST_SKIP() << cuda.status();
+    }
+    ASSERT_THAT(cuda, IsOk());
+    cuda_ = *std::move(cuda);
+    absl::StatusOr<std::unique_ptr<Backend>> cpu = MakeBackend({});
+    ASSERT_THAT(cpu, IsOk());
+    cpu_ = *std::move(cpu);
+  }
+
+  void Compare(const DifferentialCase& work) {
+    ExpectSameBits(RunCase(*cuda_, work), RunCase(*cpu_, work));
+  }
+
+  std::unique_ptr<Backend> cuda_;
+  std::unique_ptr<Backend> cpu_;
+};
+
+TEST_F(CudaDifferentialTest, SmallCases) {
+  Random random(1);
+  SCOPED_TRACE(random.Trace());
+  const int64_t count = CaseCount(10000);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t dim = kDims[random.Integer(0, std::size(kDims) - 1)];
+    const int64_t most = std::clamp<int64_t>(60000 / dim, 6, 4000);
+    const CaseSize size = {random.Integer(1, most), dim,
+                           random.Chance(0.05) ? 0 : random.Integer(0, most)};
+    const auto pattern = static_cast<SlotPattern>(random.Integer(0, 4));
+    SCOPED_TRACE(::testing::Message()
+                 << "case " << i << ": rows " << size.row_count << ", dim "
+                 << dim << ", entries " << size.entry_count << ", pattern "
+                 << static_cast<int>(pattern));
+    Compare(MakeCase(random, size, pattern, /*specials=*/0.5));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaDifferentialTest, LargeCases) {
+  Random random(2);
+  SCOPED_TRACE(random.Trace());
+  const int64_t count = CaseCount(20);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t dim = kDims[static_cast<size_t>(i) % std::size(kDims)];
+    const int64_t entries = dim <= 768 ? 1000000 : dim == 1000 ? 500000 : 60000;
+    const CaseSize size = {std::min<int64_t>(entries, 200000), dim, entries};
+    const auto pattern = static_cast<SlotPattern>(i < 8     ? 0
+                                                  : i < 16  ? 1
+                                                  : i == 16 ? 3
+                                                            : 4);
+    SCOPED_TRACE(::testing::Message() << "case " << i << ": dim " << dim);
+    Compare(MakeCase(random, size, pattern, /*specials=*/0.25));
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace rowhouse::kernels
