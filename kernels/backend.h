@@ -173,7 +173,9 @@ class Backend {
   // ----------------------------------------------------------------- LM head
   // --
   //
-  // Products are formed in the compute type (`ComputeType`) and summed in fp32.
+  // Products are formed in the compute type (`ComputeType`) and summed in fp32;
+  // those of fp32 may leave out 2^-21 of themselves, infinite operands may give
+  // NaN, and subnormals 0.
   // Scratch follows `blocks` and dim, never tokens x rows or rows x dim. Rows
   // of the result do not depend on the number of threads.
 

@@ -14,17 +14,15 @@ bool IsAvailable();
 /// `Multiply` (gemm.h) of bf16 tiles with fp32 sums, on the calling thread.
 ///
 /// An fp32 number is the sum of three bf16 ones, exactly; an fp16 one of two.
-/// Of the nine products of parts the three that are less than 2^-23 of the
-/// whole together are left out, the others are all added to the one sum: the
-/// error is that of an fp32 sum in another order. An element of the result
-/// depends on its row of `a` and its column of `b` alone, not on where it
-/// stands nor on what stands beside it.
+/// Of the nine products of parts three are left out, together less than 2^-21
+/// of the whole and always towards zero; the others are all added to the one
+/// sum. An element of the result depends on its row of `a` and its column of
+/// `b` alone, not on where it stands nor on what stands beside it.
 ///
-/// The CPU takes subnormal numbers, of parts too, for 0: that loses less than
-/// 2^-126 of the other factor. An infinite number that is not of type kBf16
-/// gives NaN.
+/// The CPU takes subnormal numbers for 0, parts, products and sums too. An
+/// infinite number that is not of type kBf16 gives NaN.
 ///
-/// Each thread that has called it keeps 1.2 MB for packed operands.
+/// Each thread that has called it keeps 1.4 MB for packed operands.
 ///
 /// REQUIRES: `IsAvailable()`.
 void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,

@@ -77,7 +77,8 @@ void AddBias(const HeadCall& call, const BlockRange& rows,
   for (int64_t j = 0; j < rows.count; ++j) row[j] = row[j] + bias[j];
 }
 
-// Merges the logits of a block into the statistics of its tokens.
+// Merges the logits of a block into the statistics of its tokens. Which NaN a
+// sum of two gives is the compiler's choice: stored are canonical ones.
 void MergeBlock(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const LogitBlock& logits,
                 const HeadStatistics& statistics) {
@@ -88,15 +89,15 @@ void MergeBlock(const HeadCall& call, const BlockRange& tokens,
       AddBias(call, rows, row);
       const int64_t target = call.inputs.targets[token] - rows.first;
       if (target >= 0 && target < rows.count) {
-        statistics.target_logits[token] = row[target];
+        statistics.target_logits[token] = Canonical(row[target]);
       }
       const HeadPair block = StatisticsOf(row, rows.count);
       const HeadPair before = {statistics.max_logits[token],
                                statistics.exp_sums[token]};
       const HeadPair merged =
           rows.first == 0 ? block : before.MergedWith(block);
-      statistics.max_logits[token] = merged.max;
-      statistics.exp_sums[token] = merged.sum;
+      statistics.max_logits[token] = Canonical(merged.max);
+      statistics.exp_sums[token] = Canonical(merged.sum);
     }
   });
 }

@@ -274,6 +274,40 @@ TEST_P(CpuIsaTest, LandingAndInitialValues) {
 }
 
 // Outputs of so many bytes may bypass the caches.
+// Products are OpenBLAS's on all of these paths, or each a single term.
+TEST_P(CpuIsaTest, Head) {
+  if (GetParam() == CpuIsa::kAmx) GTEST_SKIP() << "amx has other products";
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    ExpectSameBytes(seed, [](Backend& backend, Random& random) {
+      const int64_t dim = random.Integer(1, 20);
+      const int64_t rows = random.Integer(1, 90);
+      const int64_t tokens = random.Integer(1, 12);
+      const DType dtype = kDTypes[random.Integer(0, 2)];
+      const Bytes weights = RandomElements(random, rows * dim, dtype);
+      const Bytes hidden = RandomElements(random, tokens * dim, dtype);
+      const Bytes bias = RandomElements(random, rows, DType::kFp32);
+      std::vector<int64_t> targets =
+          RandomIntegers<int64_t>(random, tokens, rows);
+      std::vector<float> statistics(static_cast<size_t>(3 * tokens), 0.0F);
+      float* const max = statistics.data();
+      const HeadSlice slice = {weights.data(), dtype,
+                               random.Chance(0.7)
+                                   ? reinterpret_cast<const float*>(bias.data())
+                                   : nullptr,
+                               rows, dim};
+      const HeadInputs inputs = {hidden.data(), dtype, tokens, targets.data()};
+      EXPECT_TRUE(
+          backend
+              .HeadTokenStatistics(slice, inputs, {4, 16},
+                                   {max, max + tokens, max + 2 * tokens})
+              .ok());
+      Bytes left;
+      for (const float x : statistics) Append(left, x);
+      return left;
+    });
+  }
+}
+
 TEST_P(CpuIsaTest, LargeGather) {
   for (const int64_t dim : {int64_t{768}, int64_t{770}}) {
     ExpectSameBytes(1, [dim](Backend& backend, Random& random) {

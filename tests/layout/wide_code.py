@@ -12,8 +12,9 @@ import subprocess
 import sys
 
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
-# Programs have no other instructions whose names begin with v or k.
-WIDE = re.compile(r"^\s*[0-9a-f]+:\s+([vk]\S+)\s")
+# Programs have no other instructions whose names begin with v or k; the rest are
+# those of tiles.
+WIDE = re.compile(r"^\s*[0-9a-f]+:\s+([vk]\S+|tile\S+|tdp\S+|\S+tilecfg)(?:\s|$)")
 ALLOWED = re.compile(r"_ZN8rowhouse7kernels3cpu"
                      r"((6InAvx2|8InAvx512)I|11StreamLines|3amx)")
 
