@@ -1,7 +1,11 @@
 /// A dense table: initialized, written, cleared, updated by AdamW, summed up.
-/// bf16 weights, fp32 everything else, a bias; 32,768 rows of 768.
+/// bf16 weights, fp32 everything else, a bias; 65,536 rows of 768.
+/// Gradients and moments are normal numbers, save the bias's: zeros.
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <span>
 
 #include "bench/support/array.h"
 #include "bench/support/inputs.h"
@@ -18,6 +22,7 @@ using kernels::DenseTable;
 using kernels::Initializer;
 
 constexpr int64_t kDim = 768;
+constexpr float kGradient = 0.01F;
 
 class Dense {
  public:
@@ -25,13 +30,17 @@ class Dense {
   explicit Dense(int64_t master)
       : weights_(elements(), NormalBf16(0.02F)),
         master_(master != 0 ? elements() : 0),
-        first_moment_(elements()),
-        second_moment_(elements()),
-        main_grad_(elements()),
+        first_moment_(elements(), Normal(kGradient)),
+        second_moment_(elements(), NormalSquares(kGradient)),
+        main_grad_(elements(), Normal(kGradient)),
+        gradients_(elements(), Normal(kGradient)),
         bias_(4 * row_count()) {}
 
   static int64_t row_count() { return Size(65536, 64); }
   static int64_t elements() { return row_count() * kDim; }
+
+  // Gradients again, where a case before has cleared them.
+  void FillMainGrad() { main_grad_.CopyFrom(gradients_); }
 
   DenseTable view() const {
     const int64_t rows = row_count();
@@ -62,22 +71,26 @@ class Dense {
   Array<float> first_moment_;
   Array<float> second_moment_;
   Array<float> main_grad_;
+  Array<float> gradients_;  // What main_grad is filled with.
   Array<float> bias_;
 };
 
 // Both moments, the gradient and the bias's own are read and written (the
 // gradient to be cleared), and so are the weights or, with a master, the
-// master; then the weights are only written.
+// master; then the weights are only written. Each call has gradients anew.
 void ApplyAdamW(benchmark::State& state) {
-  const Dense& dense = Kept<Dense>(state.range(0));
+  Dense& dense = Kept<Dense>(state.range(0));
   const kernels::AdamWFactors factors = NarrowScalars(
       kernels::AdamWScalars{1e-3, 0.1, 0.9, 0.95, 1e-8, 0.1, 0.05, 1}, 1);
   const double weights = state.range(0) != 0 ? 8 + 2 : 2 + 2;
   kernels::EventReport report;
-  Measure(state, Dense::WorkOf(24 + weights, 32), [&] {
-    return TheBackend().ApplyAdamW(dense.view(), factors,
-                                   kernels::NonFinitePolicy::kReject, report);
-  });
+  Measure(
+      state, Dense::WorkOf(24 + weights, 32),
+      [&] {
+        return TheBackend().ApplyAdamW(
+            dense.view(), factors, kernels::NonFinitePolicy::kReject, report);
+      },
+      [&] { dense.FillMainGrad(); });
   Require(state, report.row_visits > 0 && report.untouched_row_count == 0,
           "every row changes");
 }
@@ -89,11 +102,15 @@ void ClearMainGrad(benchmark::State& state) {
 }
 
 void DenseStatistics(benchmark::State& state) {
-  const Dense& dense = Kept<Dense>(state.range(0));
+  Dense& dense = Kept<Dense>(state.range(0));
+  dense.FillMainGrad();
   kernels::GradientStatistics statistics;
   Measure(state, Dense::WorkOf(4, 4), [&] {
     return TheBackend().DenseStatistics(dense.view(), statistics);
   });
+  const std::span<const int64_t> sums = statistics.significand_sums;
+  Require(state, std::any_of(sums.begin(), sums.end(), std::identity()),
+          "gradients are not zero");
 }
 
 void DenseDigest(benchmark::State& state) {

@@ -11,14 +11,30 @@
 
 namespace rowhouse::bench {
 
-/// Normal values in bf16, to be repeated over a whole array; their number is
-/// odd, so that no two rows of an even width are alike.
-inline std::vector<uint16_t> NormalBf16(float scale = 1.0F) {
+/// Normal values, to be repeated over a whole array; their number is odd, so
+/// that no two rows of an even width are alike.
+inline std::vector<float> Normal(float scale = 1.0F) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal(0.0F, scale);
-  std::vector<uint16_t> values((1 << 16) + 1);
-  for (uint16_t& x : values) x = kernels::FloatToBf16(normal(random));
+  std::vector<float> values((1 << 16) + 1);
+  for (float& x : values) x = normal(random);
   return values;
+}
+
+/// Their squares.
+inline std::vector<float> NormalSquares(float scale = 1.0F) {
+  std::vector<float> values = Normal(scale);
+  for (float& x : values) x *= x;
+  return values;
+}
+
+/// The same values in bf16.
+inline std::vector<uint16_t> NormalBf16(float scale = 1.0F) {
+  const std::vector<float> values = Normal(scale);
+  std::vector<uint16_t> rounded(values.size());
+  std::transform(values.begin(), values.end(), rounded.begin(),
+                 kernels::FloatToBf16);
+  return rounded;
 }
 
 /// `count` distinct numbers in `[0, range)`, ascending: one at random from each

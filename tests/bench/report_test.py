@@ -1,6 +1,8 @@
 """The report of the benchmarks, from output that is written down here."""
+import json
 import pathlib
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
@@ -110,8 +112,36 @@ class MachineTest(unittest.TestCase):
     def test_a_folder_that_is_no_build_has_no_flags(self):
         self.assertEqual(machine.build("/nonexistent")["flags"], "")
 
+    def test_flags_are_those_of_the_kernels_and_without_a_path(self):
+        commands = [
+            {"file": f"/src/{name}", "command":
+                f"ccache c++ -I/src -isystem /usr/x -fprofile-use=/home/x {flag} "
+                f"-Wall -std=c++20 -MD -MF a.d -o a.o -c /src/{name}"}
+            for name, flag in (("client/a.cc", "-O1"),
+                               ("kernels/cpu/b.cc", "-O3 -ffp-contract=off"))]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "CMakeCache.txt").write_text(
+                "CMAKE_HOME_DIRECTORY:INTERNAL=/src\n"
+                "CMAKE_BUILD_TYPE:STRING=Release\n", encoding="utf-8")
+            (folder / "compile_commands.json").write_text(
+                json.dumps(commands), encoding="utf-8")
+            built = machine.build(folder)
+        self.assertEqual(built["flags"], "-O3 -ffp-contract=off -std=c++20")
+        self.assertEqual(built["build_type"], "Release")
 
-class RunTest(unittest.TestCase):
+    def test_caches_are_those_that_the_kernel_tells(self):
+        with tempfile.TemporaryDirectory() as name:
+            for i, level, size in ((0, 1, "48K"), (2, 2, "2048K")):
+                index = pathlib.Path(name) / f"index{i}"
+                index.mkdir()
+                (index / "level").write_text(f"{level}\n", encoding="utf-8")
+                (index / "size").write_text(f"{size}\n", encoding="utf-8")
+            self.assertEqual(machine.caches(name),
+                             {"l2_kib": 2048, "l3_kib": None})
+
+
+class CommandTest(unittest.TestCase):
     def test_only_whole_runs_are_results(self):
         for arguments, folder in (([], "bench/results"),
                                   (["Gather"], "build/bench"),

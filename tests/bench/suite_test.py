@@ -82,7 +82,10 @@ class SuiteTest(unittest.TestCase):
         self.assertGreaterEqual(self.report["machine"]["cores"], 1)
         self.assertGreater(self.report["machine"]["memory_gib"], 0)
         self.assertTrue(self.report["build"]["compiler"])
-        self.assertRegex(self.report["build"]["flags"], "-O|-g")
+        self.assertLessEqual(
+            {"-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"},
+            set(self.report["build"]["flags"].split()))
+        self.assertLessEqual({"l2_kib", "l3_kib"}, set(self.report["machine"]))
         for context in self.report["context"].values():
             self.assertRegex(context["backend"], "^cpu, [a-z0-9]+ code, .")
             self.assertGreaterEqual(int(context["backend_threads"]), 1)
@@ -92,9 +95,22 @@ class SuiteTest(unittest.TestCase):
             if len(secret) > 4:
                 self.assertNotIn(secret, self.text + self.chart)
 
+    def test_a_fault_is_not_taken_for_a_filter_that_finds_nothing(self):
+        for arguments, said in ((["("], "Could not compile benchmark re"),
+                                (["no_such_case"], "no case matches")):
+            with self.subTest(arguments), \
+                    tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    ["bash", ROOT / "bench/run.sh", "--quick", "--out", folder,
+                     "--build", self.build, *arguments], check=False, text=True,
+                    capture_output=True)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(said, done.stderr)
+
     def test_the_chart_has_a_bar_for_every_share(self):
         chart = xml.etree.ElementTree.fromstring(self.chart)
         words = {element.text for element in chart.iter()}
+        self.assertTrue(any("QUICK" in (word or "") for word in words))
         self.assertLessEqual(
             {n for n, r in self.results.items() if "of_ceiling" in r}, words)
 
