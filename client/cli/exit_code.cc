@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "client/push_log/file_fault.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 
@@ -12,6 +13,7 @@ namespace rowhouse::cli {
 namespace {
 
 namespace reasons = wire::reasons;
+namespace push_log = client::push_log;
 
 struct Advice {
   std::string_view reason;
@@ -51,6 +53,21 @@ constexpr std::array kAdvice = {
            "that no trainer is at work on"},
     Advice{reasons::kDraining,
            "the server is ending; try again once it is back"},
+    Advice{reasons::kRecorderBehind,
+           "record again with a larger --buffer-bytes, or to a faster disk"},
+    Advice{push_log::kNoFile, "name a push log that `rowhouse record` wrote"},
+    Advice{push_log::kNotReadable,
+           "name a push log that you may read, on a disk that works"},
+    Advice{push_log::kDamaged,
+           "name a push log that `rowhouse record` wrote; copy it again if it "
+           "came from elsewhere"},
+    Advice{push_log::kOtherVersion,
+           "use the rowhouse of the version that wrote it"},
+    Advice{push_log::kFileExists,
+           "name another file, or replace it with --overwrite"},
+    Advice{push_log::kNotWritable,
+           "name a file that you may write, on a disk with room; `rowhouse "
+           "replay --inspect FILE` shows what one holds"},
 };
 
 bool IsAway(const absl::Status& status) {
@@ -63,6 +80,7 @@ bool IsAway(const absl::Status& status) {
 
 int ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
+  if (push_log::IsFileFault(status)) return kBadArguments;
   if (IsAway(status)) return kServerAway;
   if (absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)) {
     return kBadArguments;

@@ -58,6 +58,7 @@ absl::StatusOr<push_log::RecordReport> Record(client::Cluster& cluster,
   CatchInterrupts();
   std::stop_source stop;
   options.stop = stop.get_token();
+  options.timeout = context.connection.timeout();
   const InterruptWatch watch([&stop] { stop.request_stop(); });
   return push_log::Record(cluster, context.table, flags.file, options);
 }

@@ -35,6 +35,10 @@ struct Flags {
   std::optional<int32_t> shard_count;
 };
 
+void Warn(const std::string& warning) {
+  std::cerr << "rowhouse: " << warning << '\n';
+}
+
 absl::StatusOr<push_log::ReplayReport> Replay(client::Cluster& cluster,
                                               const Context& context,
                                               const Flags& flags) {
@@ -50,6 +54,7 @@ absl::StatusOr<push_log::ReplayReport> Replay(client::Cluster& cluster,
     }
     progress->Update(now.event_count, absl::StrCat("event ", now.event));
   };
+  options.warn = Warn;
   CatchInterrupts();
   std::stop_source stop;
   options.stop = stop.get_token();
@@ -99,9 +104,7 @@ absl::StatusOr<int> RunReplay(const Context& context, const Flags& flags) {
                        DigestText(report.digest), ", ", Comparison(report),
                        "\n"));
   }
-  if (!report.warning.empty()) {
-    std::cerr << "rowhouse: " << report.warning << '\n';
-  }
+  if (!report.warning.empty()) Warn(report.warning);
   if (Interrupted()) return kInterrupted;
   return report.digests_equal().value_or(true) ? kOk : kRefused;
 }

@@ -10,22 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "client/push_log/file_fault.h"
 #include "client/push_log/log_frame.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::push_log {
-namespace {
-
-absl::Status SystemError(const std::string& path, const char* what) {
-  const std::string message =
-      absl::StrCat(path, ": ", what, ": ", std::strerror(errno));
-  return errno == ENOENT ? absl::NotFoundError(message)
-                         : absl::UnavailableError(message);
-}
-
-}  // namespace
-
 LogReader::LogReader(std::string path, std::FILE* file, int64_t size_bytes)
     : path_(std::move(path)), file_(file), size_bytes_(size_bytes) {}
 
@@ -34,11 +23,14 @@ LogReader::~LogReader() { std::fclose(file_); }
 absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(
     const std::string& path) {
   std::FILE* const file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return SystemError(path, "cannot be opened");
+  if (file == nullptr) {
+    return SystemFault(errno == ENOENT ? kNoFile : kNotReadable, path,
+                       "cannot be opened");
+  }
   struct stat status {};
   const bool sized = fstat(fileno(file), &status) == 0;
   std::unique_ptr<LogReader> reader(new LogReader(path, file, status.st_size));
-  if (!sized) return SystemError(path, "cannot be read");
+  if (!sized) return SystemFault(kNotReadable, path, "cannot be read");
   std::array<unsigned char, kPrefixBytes> prefix;
   ROWHOUSE_ASSIGN_OR_RETURN(const bool whole,
                             reader->Read(prefix.data(), prefix.size()));
@@ -47,23 +39,23 @@ absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(
   }
   const uint32_t version = FromWord(prefix.data() + kMagic.size());
   if (version != kFormatVersion) {
-    return absl::UnimplementedError(
-        absl::StrCat(path, ": a push log of format version ", version,
-                     ", wanted version ", kFormatVersion));
+    return FileFault(absl::StatusCode::kUnimplemented, kOtherVersion, path,
+                     absl::StrCat("a push log of format version ", version,
+                                  ", wanted version ", kFormatVersion));
   }
   return reader;
 }
 
 absl::Status LogReader::DamageAt(int64_t offset, std::string_view what) const {
-  return absl::DataLossError(
-      absl::StrCat(path_, ": damaged at offset ", offset, ": ",
-                   absl::string_view(what.data(), what.size())));
+  return FileFault(
+      absl::StatusCode::kDataLoss, kDamaged, path_,
+      absl::StrCat("damaged at offset ", offset, ": ", std::string(what)));
 }
 
 absl::StatusOr<bool> LogReader::Read(void* out, size_t size) {
   const size_t read = std::fread(out, 1, size, file_);
   if (read < size && std::ferror(file_) != 0) {
-    return SystemError(path_, "cannot be read");
+    return SystemFault(kNotReadable, path_, "cannot be read");
   }
   offset_ += static_cast<int64_t>(read);
   return read == size;
@@ -98,7 +90,7 @@ absl::StatusOr<bool> LogReader::Next(log::v1::LogRecord& record) {
 
 absl::Status LogReader::Seek(int64_t offset) {
   if (fseeko(file_, offset, SEEK_SET) != 0) {
-    return SystemError(path_, "cannot be read");
+    return SystemFault(kNotReadable, path_, "cannot be read");
   }
   offset_ = offset;
   return absl::OkStatus();

@@ -18,11 +18,11 @@ namespace rowhouse::client::push_log {
 /// Thread-compatible.
 class LogReader {
  public:
-  /// Errors:
-  ///   kNotFound       no such file.
-  ///   kDataLoss       it is no push log.
-  ///   kUnimplemented  of another format version.
-  ///   kUnavailable    what the system says, with the path.
+  /// Errors, all of `file_fault.h`:
+  ///   kNotFound       kNoFile: no such file.
+  ///   kDataLoss       kDamaged: it is no push log.
+  ///   kUnimplemented  kOtherVersion: of another format version.
+  ///   Those of the system, kNotReadable.
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(
       const std::string& path);
   ~LogReader();

@@ -4,8 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/internal/grpc_convert.h"
 #include "client/internal/record_convert.h"
+#include "client/push_log/file_fault.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::push_log {
@@ -53,7 +55,11 @@ absl::Status LogScan::ReadHeader() {
   if (!record_.has_header()) return Damage("wanted the header");
   const log::v1::LogHeader& header = record_.header();
   absl::StatusOr<TableSpec> spec = internal::FromProto(header.spec());
-  if (!spec.ok()) return spec.status();
+  if (!spec.ok()) {
+    return FileFault(
+        spec.status().code(), kOtherVersion, reader_->path(),
+        absl::StrCat("the recorded table: ", spec.status().message()));
+  }
   info_.spec = *std::move(spec);
   info_.table = header.table();
   info_.shard_bounds = {header.shard_bounds().begin(),

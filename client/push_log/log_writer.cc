@@ -6,23 +6,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "client/push_log/file_fault.h"
 #include "client/push_log/log_frame.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::push_log {
-namespace {
-
-absl::Status SystemError(const std::string& path, const char* what) {
-  return absl::UnavailableError(
-      absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
-}
-
-}  // namespace
-
 LogWriter::LogWriter(std::string path, std::FILE* file)
     : path_(std::move(path)), file_(file) {}
 
@@ -32,15 +22,15 @@ absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Create(
       O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL);
   const int descriptor = open(path.c_str(), flags, 0644);
   if (descriptor < 0 && errno == EEXIST) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(path,
-                     " is there already; name another file, or say that "
-                     "it may be overwritten"));
+    return FileFault(absl::StatusCode::kAlreadyExists, kFileExists, path,
+                     "is there already and is not to be overwritten");
   }
-  if (descriptor < 0) return SystemError(path, "cannot be created");
+  if (descriptor < 0)
+    return SystemFault(kNotWritable, path, "cannot be created");
   std::FILE* const file = fdopen(descriptor, "wb");
   if (file == nullptr) {
-    const absl::Status failed = SystemError(path, "cannot be opened");
+    const absl::Status failed =
+        SystemFault(kNotWritable, path, "cannot be opened");
     close(descriptor);
     return failed;
   }
@@ -60,7 +50,7 @@ LogWriter::~LogWriter() {
 
 absl::Status LogWriter::Write(const void* data, size_t size) {
   if (std::fwrite(data, 1, size, file_) != size) {
-    return SystemError(path_, "cannot be written");
+    return SystemFault(kNotWritable, path_, "cannot be written");
   }
   size_bytes_ += static_cast<int64_t>(size);
   return absl::OkStatus();
@@ -81,7 +71,8 @@ absl::Status LogWriter::Append(const log::v1::LogRecord& record) {
 }
 
 absl::Status LogWriter::Flush() {
-  if (std::fflush(file_) != 0) return SystemError(path_, "cannot be written");
+  if (std::fflush(file_) != 0)
+    return SystemFault(kNotWritable, path_, "cannot be written");
   return absl::OkStatus();
 }
 
@@ -96,7 +87,7 @@ absl::Status LogWriter::Rewind() {
   std::clearerr(file_);
   if (ftruncate(fileno(file_), whole_bytes_) != 0 ||
       fseeko(file_, whole_bytes_, SEEK_SET) != 0) {
-    return SystemError(path_, "cannot be cut off");
+    return SystemFault(kNotWritable, path_, "cannot be cut off");
   }
   size_bytes_ = whole_bytes_;
   return flushed;
@@ -105,10 +96,10 @@ absl::Status LogWriter::Rewind() {
 absl::Status LogWriter::Close() {
   absl::Status closed = MarkWhole();
   if (closed.ok() && fsync(fileno(file_)) != 0 && errno != EINVAL) {
-    closed = SystemError(path_, "cannot be written");
+    closed = SystemFault(kNotWritable, path_, "cannot be written");
   }
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && closed.ok()) {
-    closed = SystemError(path_, "cannot be closed");
+    closed = SystemFault(kNotWritable, path_, "cannot be closed");
   }
   return closed;
 }

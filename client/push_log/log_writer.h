@@ -15,12 +15,13 @@ namespace rowhouse::client::push_log {
 /// Writes the records of a log file, framed as `format.md` says. What was
 /// marked whole is with the system, and outlives this process.
 ///
+/// Errors are `file_fault.h`'s: kNotWritable, with the system's code.
+///
 /// Thread-compatible.
 class LogWriter {
  public:
   /// Errors:
-  ///   kAlreadyExists  the file is there, without `overwrite`.
-  ///   kUnavailable    what the system says, with the path.
+  ///   kAlreadyExists  kFileExists: the file is there, without `overwrite`.
   static absl::StatusOr<std::unique_ptr<LogWriter>> Create(
       const std::string& path, bool overwrite);
   /// Cuts off what is not whole.

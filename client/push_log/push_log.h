@@ -69,8 +69,8 @@ struct RecordReport {
   std::optional<TableDigest> start_digest = std::nullopt;
   std::optional<TableDigest> end_digest = std::nullopt;
   /// Why it ended before it was told to, or OK: RESOURCE_EXHAUSTED
-  /// (RECORDER_BEHIND), ABORTED (TABLE_REWRITTEN), a server that has gone. The
-  /// log is good all the same, up to `last_event`.
+  /// (RECORDER_BEHIND), ABORTED (TABLE_REWRITTEN), a server that has gone;
+  /// names the server. The log is good all the same, up to `last_event`.
   absl::Status fault;
 };
 
@@ -82,8 +82,8 @@ struct RecordReport {
 ///   kResourceExhausted  MEMORY: of `buffer_bytes`; RECORDINGS_OPEN.
 ///   kCancelled          by `stop`, before it began.
 ///   kInternal           the shards disagree on an event.
-///   Those of the file system; the file then holds whole events up to the
-///   fault.
+///   Those of the file (`file_fault.h`); it then holds whole events up to the
+///   fault, and the message names the last.
 absl::StatusOr<RecordReport> Record(Cluster& cluster, std::string_view table,
                                     const std::string& path,
                                     const RecordOptions& options = {});
@@ -113,10 +113,11 @@ struct LogInfo {
 
 /// Reads a whole log, and checks every byte.
 ///
-/// Errors:
+/// Errors, all of `file_fault.h`:
 ///   kNotFound         no such file.
 ///   kDataLoss         it is no push log, or damaged; names the offset.
 ///   kUnimplemented    of a later format version.
+///   Those of the system.
 absl::StatusOr<LogInfo> Inspect(const std::string& path);
 
 struct ReplayProgress {
@@ -133,6 +134,9 @@ struct ReplayOptions {
   absl::Duration timeout = absl::Seconds(60);  ///< Of each call.
   /// Called on the caller's thread after each event; quick.
   std::function<void(const ReplayProgress&)> progress = nullptr;
+  /// Told before the first event what is known of `ReplayReport::warning` by
+  /// then, if anything is.
+  std::function<void(const std::string&)> warn = nullptr;
 };
 
 struct ReplayReport {
@@ -166,6 +170,8 @@ struct ReplayReport {
 /// Errors:
 ///   kFailedPrecondition  the table is not as at the log's start, or another
 ///                        kind of table; says what to do.
+///   kInvalidArgument     the table to be made has more shards than there are
+///                        servers; names a `shard_count` that fits.
 ///   Those of `Inspect`, `Cluster::CreateTable` and `Trainer`.
 absl::StatusOr<ReplayReport> Replay(Cluster& cluster, std::string_view table,
                                     const std::string& path,

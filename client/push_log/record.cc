@@ -15,9 +15,11 @@
 #include "client/internal/grpc_convert.h"
 #include "client/internal/record_convert.h"
 #include "client/internal/table_admin.h"
+#include "client/push_log/file_fault.h"
 #include "client/push_log/log_writer.h"
 #include "client/push_log/push_log.h"
 #include "client/push_log/shard_streams.h"
+#include "proto/wire/error.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::push_log {
@@ -55,6 +57,20 @@ void Count(const RecordedPart& piece, int32_t shard, LogCounts& counts) {
   counts.token_count += piece.item_count;
 }
 
+absl::Status WithWholeEvents(const absl::Status& fault,
+                             const RecordReport& report) {
+  return wire::WithDetails(
+      absl::Status(
+          fault.code(),
+          absl::StrCat(fault.message(), "; ",
+                       report.counts.event_count == 0
+                           ? "it has no whole event"
+                           : absl::StrCat("the last event that is whole in it "
+                                          "is ",
+                                          report.last_event))),
+      wire::DetailsOf(fault).value_or(wire::ErrorDetails()));
+}
+
 class Recorder {
  public:
   Recorder(ClusterCore& cluster, TableInfo table, const RecordOptions& options)
@@ -69,23 +85,15 @@ class Recorder {
     ROWHOUSE_RETURN_IF_ERROR(streams_.Open());
     ROWHOUSE_ASSIGN_OR_RETURN(writer_,
                               LogWriter::Create(path, options_.overwrite));
-    ROWHOUSE_RETURN_IF_ERROR(WriteHeader());
-    Progress();
-    while (!ended_ && streams_.fault().ok()) {
-      const absl::Status recorded = RecordEvent();
-      if (recorded.ok()) continue;
-      // A stream's fault ends the log in order.
-      if (streams_.fault().ok()) return recorded;
-      ROWHOUSE_RETURN_IF_ERROR(writer_->Rewind());
-    }
-    const bool stopped =
-        options_.stop.stop_requested() && absl::IsCancelled(streams_.fault());
-    if (!stopped) report_.fault = streams_.fault();
-    ROWHOUSE_RETURN_IF_ERROR(WriteFooter());
+    const absl::Status written = Write();
+    if (IsFileFault(written)) return WithWholeEvents(written, report_);
+    if (!written.ok()) return written;
     return report_;
   }
 
  private:
+  absl::Status Write();
+  absl::Status RecordEvents();
   absl::Status RecordEvent();
   absl::Status RecordShard(int32_t shard, std::optional<RecordedEvent>& event,
                            LogCounts& counts);
@@ -104,6 +112,27 @@ class Recorder {
   std::vector<ShardDigest> digests_;  // With the last event, by shard.
   bool ended_ = false;                // After `last_event`.
 };
+
+absl::Status Recorder::Write() {
+  ROWHOUSE_RETURN_IF_ERROR(WriteHeader());
+  Progress();
+  ROWHOUSE_RETURN_IF_ERROR(RecordEvents());
+  return WriteFooter();
+}
+
+absl::Status Recorder::RecordEvents() {
+  while (!ended_) {
+    const absl::Status recorded = RecordEvent();
+    if (recorded.ok()) continue;
+    // A stream's fault ends the log in order.
+    if (recorded != streams_.fault()) return recorded;
+    const bool stopped =
+        options_.stop.stop_requested() && absl::IsCancelled(recorded);
+    if (!stopped) report_.fault = recorded;
+    return writer_->Rewind();
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Recorder::RecordEvent() {
   std::optional<RecordedEvent> event;  // As shard 0 has it.
@@ -158,6 +187,7 @@ absl::Status Recorder::FinishEvent(const RecordedEvent& event,
     ROWHOUSE_ASSIGN_OR_RETURN(report_.end_digest,
                               internal::MergeDigests(digests_));
   }
+  ended_ = options_.last_event == event.event;
   Progress();
   return absl::OkStatus();
 }
@@ -201,7 +231,11 @@ absl::Status Recorder::WriteFooter() {
   if (report_.end_digest.has_value()) {
     Fill(*report_.end_digest, *footer.mutable_digest());
   }
-  if (!report_.fault.ok()) footer.set_fault(report_.fault.ToString());
+  if (!report_.fault.ok()) {
+    footer.set_fault(
+        absl::StrCat(absl::StatusCodeToString(report_.fault.code()), ": ",
+                     report_.fault.message()));
+  }
   ROWHOUSE_RETURN_IF_ERROR(writer_->Append(record_));
   report_.size_bytes = writer_->size_bytes();
   return writer_->Close();

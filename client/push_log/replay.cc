@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,7 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/internal/record_stream.h"
+#include "client/push_log/file_fault.h"
 #include "client/push_log/log_scan.h"
 #include "client/push_log/part_reader.h"
 #include "client/push_log/push_log.h"
@@ -45,31 +48,41 @@ bool SameSlices(const TableInfo& table, const LogInfo& log) {
   return true;
 }
 
-std::string WarningOf(const ReplayReport& report, const LogInfo& log,
+// The backends of a table's servers, each once; empty where they are not known.
+std::string BackendsOf(const Cluster& cluster, const TableInfo& table) {
+  std::set<std::string> backends;
+  for (const ServerInfo& server : cluster.servers()) {
+    if (server.server_index < std::ssize(table.shards)) {
+      backends.insert(server.backend);
+    }
+  }
+  return absl::StrJoin(backends, ", ");
+}
+
+// What is known before the first event.
+std::string WarningOf(const Cluster& cluster, const LogInfo& log,
                       const TableInfo& table) {
   std::string warning;
   if (!log.complete) {
     absl::StrAppend(&warning, "the log is cut off after event ", log.last_event,
                     " (", log.whole_bytes, " of ", log.size_bytes,
-                    " bytes are whole events); it was applied up to there. ");
+                    " bytes are whole events); it is applied up to there. ");
   }
   if (!log.fault.empty()) {
     absl::StrAppend(&warning, "the recording ended early, after event ",
                     log.last_event, ": ", log.fault, ". ");
   }
-  if (!report.has_head_parts) return warning;
+  if (log.counts.head_part_count == 0) return warning;
   absl::StrAppend(&warning,
                   "the log has parts of head calls: the digest is equal only "
                   "on the same backend, device and library versions with the "
                   "same slices. Recorded on: ",
                   log.arithmetic.empty() ? "" : log.arithmetic[0], ". ");
+  const std::string here = BackendsOf(cluster, table);
+  if (!here.empty()) absl::StrAppend(&warning, "Here: ", here, ". ");
   if (!SameSlices(table, log)) {
     absl::StrAppend(&warning, "The slices differ here: ", table.shards.size(),
                     " shards, recorded with ", log.spec.shard_count, ". ");
-  }
-  if (report.differing_head_part_count > 0) {
-    absl::StrAppend(&warning, report.differing_head_part_count,
-                    " head calls gave other statistics than recorded. ");
   }
   return warning;
 }
@@ -92,15 +105,19 @@ absl::StatusOr<ReplayReport> Replay(Cluster& cluster, std::string_view table,
   report.complete = log.complete;
   report.fault = log.fault;
   report.has_head_parts = log.counts.head_part_count > 0;
+  report.warning = WarningOf(cluster, log, target.table);
+  if (options.warn != nullptr && !report.warning.empty()) {
+    options.warn(report.warning);
+  }
   ReplayTrainers trainers(cluster, std::string(table), options.timeout);
   // A log that is still being written may have grown meanwhile.
   while (report.last_event < log.last_event && !options.stop.stop_requested()) {
     ROWHOUSE_ASSIGN_OR_RETURN(const std::optional<EventPlace> event,
                               scan->NextEvent());
     if (!event.has_value()) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": event ", report.last_event + 1,
-                       " has gone since the log was read"));
+      return FileFault(absl::StatusCode::kDataLoss, kDamaged, path,
+                       absl::StrCat("event ", report.last_event + 1,
+                                    " has gone since the log was read"));
     }
     ROWHOUSE_RETURN_IF_ERROR(
         ApplyEvent(*event, scan->reader(), trainers, report));
@@ -119,7 +136,10 @@ absl::StatusOr<ReplayReport> Replay(Cluster& cluster, std::string_view table,
       report.recorded_digest = recorded;
     }
   }
-  report.warning = WarningOf(report, log, target.table);
+  if (report.differing_head_part_count > 0) {
+    absl::StrAppend(&report.warning, report.differing_head_part_count,
+                    " head calls gave other statistics than recorded. ");
+  }
   return report;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/internal/cluster_core.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::push_log {
@@ -106,6 +107,14 @@ absl::StatusOr<TableInfo> CreateTarget(Cluster& cluster, std::string_view table,
     // It is a limit of each shard, and now one may have more of the rows.
     spec.max_contribution_row_count =
         std::max(spec.max_contribution_row_count, log.most_row_count);
+  }
+  const int32_t server_count = cluster.core()->server_count();
+  if (spec.shard_count > server_count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        std::string(table), ": a table of ", spec.shard_count,
+        " shards does not fit on ", server_count,
+        server_count == 1 ? " server" : " servers", "; give --shards=",
+        server_count, ", on which the log can be replayed too"));
   }
   return cluster.CreateTable(table, spec, {.timeout = options.timeout});
 }

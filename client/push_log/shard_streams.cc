@@ -59,6 +59,7 @@ absl::Status ShardStreams::Open() {
       starts_.begin(), starts_.end(),
       [](const auto& a, const auto& b) { return a.event < b.event; });
   newest_ = static_cast<size_t>(newest - starts_.begin());
+  readers_ = std::make_unique<StreamReaders>(cluster_, streams_, stop_);
   for (int32_t shard = 0; shard < shard_count(); ++shard) {
     ROWHOUSE_RETURN_IF_ERROR(SkipToStart(shard));
   }
@@ -105,18 +106,10 @@ absl::Status ShardStreams::MergeDigest() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<RecordMessage>> ShardStreams::Read(int32_t shard) {
-  absl::StatusOr<std::optional<RecordMessage>> message =
-      streams_[shard]->Read();
-  if (message.ok()) return message;
-  fault_ =
-      internal::AtAddress(message.status(), cluster_.channel(shard).address());
-  return fault_;
-}
-
 absl::StatusOr<std::optional<RecordedEvent>> ShardStreams::ReadEvent(
     int32_t shard) {
-  ROWHOUSE_ASSIGN_OR_RETURN(std::optional<RecordMessage> message, Read(shard));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::optional<RecordMessage> message,
+                            readers_->Next(shard, /*event=*/true));
   if (!message.has_value()) return std::nullopt;
   RecordedEvent* const event = std::get_if<RecordedEvent>(&*message);
   if (event == nullptr) return Missing("an event after the parts of another");
@@ -124,7 +117,8 @@ absl::StatusOr<std::optional<RecordedEvent>> ShardStreams::ReadEvent(
 }
 
 absl::StatusOr<RecordedPart> ShardStreams::ReadPart(int32_t shard) {
-  ROWHOUSE_ASSIGN_OR_RETURN(std::optional<RecordMessage> message, Read(shard));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::optional<RecordMessage> message,
+                            readers_->Next(shard, /*event=*/false));
   RecordedPart* const part =
       message.has_value() ? std::get_if<RecordedPart>(&*message) : nullptr;
   if (part == nullptr) return Missing("a part that an event has");
@@ -146,7 +140,7 @@ absl::Status ShardStreams::SkipToStart(int32_t shard) {
 }
 
 void ShardStreams::Close() {
-  stop_.Cancel();
+  readers_.reset();
   streams_.clear();
 }
 

@@ -12,6 +12,7 @@
 #include "client/internal/cluster_core.h"
 #include "client/internal/record_stream.h"
 #include "client/push_log/push_log.h"
+#include "client/push_log/stream_readers.h"
 
 namespace rowhouse::client::push_log {
 
@@ -56,8 +57,11 @@ class ShardStreams {
   /// The next piece of a shard's event.
   absl::StatusOr<internal::RecordedPart> ReadPart(int32_t shard);
 
-  /// What a stream ended with; OK as long as all go on.
-  const absl::Status& fault() const { return fault_; }
+  /// What the first stream that failed ended with, which ends the others; OK as
+  /// long as all go on.
+  absl::Status fault() const {
+    return readers_ == nullptr ? absl::OkStatus() : readers_->fault();
+  }
 
   /// Ends all reads. Thread-safe.
   void Stop() { stop_.Cancel(); }
@@ -67,7 +71,6 @@ class ShardStreams {
  private:
   absl::Status OpenOnce();
   absl::Status OpenShard(int32_t shard, internal::ShardChannel& channel);
-  absl::StatusOr<std::optional<internal::RecordMessage>> Read(int32_t shard);
   absl::Status SkipToStart(int32_t shard);
   absl::Status MergeDigest();
 
@@ -79,7 +82,7 @@ class ShardStreams {
   std::vector<internal::RecordingStart> starts_;                  // By shard.
   size_t newest_ = 0;  // Of the starts.
   std::optional<TableDigest> digest_;
-  absl::Status fault_;
+  std::unique_ptr<StreamReaders> readers_;  // After `Open`; uses the streams.
 };
 
 }  // namespace rowhouse::client::push_log

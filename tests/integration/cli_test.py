@@ -367,10 +367,10 @@ class PushLogTest(CliTest):
         done = run("replay", "--inspect", str(log))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("events 1 to 10 of table example", done.stdout)
-        self.refused(1, "", "record", "example", str(log))  # It is there.
+        self.refused(2, "--overwrite", "record", "example", str(log))
         bad = self.folder / "bad.rhlog"
         bad.write_bytes(log.read_bytes()[:100] + b"?" + log.read_bytes()[101:])
-        self.refused(1, "", "replay", "bad", str(bad))
+        self.refused(2, "damaged", "replay", "bad", str(bad))
 
     def test_an_interrupt_ends_a_recording_in_order(self):
         self.train()
@@ -385,7 +385,48 @@ class PushLogTest(CliTest):
 
     def test_what_cannot_be_replayed(self):
         self.refused(2, "wanted FILE", "replay", "words")
-        self.refused(1, "/nowhere", "replay", "words", "/nowhere.rhlog")
+        self.refused(2, "/nowhere", "replay", "words", "/nowhere.rhlog")
+        self.refused(2, "/nowhere", "replay", "--inspect", "/nowhere.rhlog")
+
+
+class LostServerTest(CliTest):
+    """Recordings end when a server does, of its own accord or not."""
+
+    def tearDown(self):
+        pass  # A server has gone, and its tables with the cluster.
+
+    def record(self, log):
+        recorder = subprocess.Popen(
+            [ROWHOUSE, "record", "words", str(log), "--json", "--timeout=1",
+             "--servers=" + ",".join(self.cluster.addresses)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.kill)
+        self.assertIn("recording", recorder.stderr.readline())
+        return recorder
+
+    def test_recordings_end(self):
+        self.create("words")
+        log = self.folder / "frozen.rhlog"
+        recorder = self.record(log)
+        self.cluster.processes[0].send_signal(signal.SIGSTOP)
+        recorder.send_signal(signal.SIGINT)
+        out, error = recorder.communicate(timeout=30)
+        self.cluster.processes[0].send_signal(signal.SIGCONT)
+        self.assertEqual(recorder.returncode, 0, error)
+        self.assertIsNone(json.loads(out)["end_digest"])
+
+        log = self.folder / "lost.rhlog"
+        recorder = self.record(log)
+        self.cluster.kill(1)  # Server 0 has nothing to say.
+        out, error = recorder.communicate(timeout=30)
+        self.assertEqual(recorder.returncode, 3, error)
+        self.assertIn(self.cluster.addresses[1], error)
+        self.assertIn(self.cluster.addresses[1], json.loads(out)["fault"])
+        done = run("replay", "--inspect", str(log), "--json")
+        info = json.loads(done.stdout)
+        self.assertTrue(info["complete"])
+        self.assertRegex(info["fault"], "^UNAVAILABLE: ")
+        self.assertNotIn("[", info["fault"])
 
 
 class BenchTest(CliTest):

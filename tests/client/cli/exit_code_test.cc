@@ -1,5 +1,9 @@
 #include "client/cli/exit_code.h"
 
+#include <string>
+#include <string_view>
+
+#include "client/push_log/file_fault.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
@@ -35,6 +39,34 @@ TEST(ExitCodeTest, ADeadlineWhileWaitingIsTheEvents) {
   const absl::Status other = absl::InternalError("x");
   EXPECT_EQ(WhileWaiting(other, 3), other);
   EXPECT_TRUE(WhileWaiting(absl::OkStatus(), 3).ok());
+}
+
+TEST(ExitCodeTest, AFileThatCannotBeUsedIsNoServerAway) {
+  const auto fault = [](std::string_view reason) {
+    // EHOSTDOWN of a file that lies on another machine, say.
+    return client::push_log::FileFault(absl::StatusCode::kUnavailable, reason,
+                                       "a.rhlog", "what was found");
+  };
+  for (const std::string_view reason :
+       {client::push_log::kNoFile, client::push_log::kNotReadable,
+        client::push_log::kDamaged, client::push_log::kOtherVersion,
+        client::push_log::kFileExists, client::push_log::kNotWritable}) {
+    SCOPED_TRACE(reason);
+    EXPECT_EQ(ExitCodeOf(fault(reason)), kBadArguments);
+    const std::string advice = AdviceOn(fault(reason), "words");
+    EXPECT_NE(advice, "");
+    EXPECT_THAT(advice, ::testing::Not(HasSubstr("--timeout")));
+  }
+  EXPECT_THAT(AdviceOn(fault(client::push_log::kFileExists), ""),
+              HasSubstr("--overwrite"));
+}
+
+TEST(ExitCodeTest, ARecorderThatFellBehindIsToldTheFlag) {
+  const absl::Status behind =
+      wire::Error(absl::StatusCode::kResourceExhausted,
+                  wire::reasons::kRecorderBehind, "it did not fit");
+  EXPECT_EQ(ExitCodeOf(behind), kRefused);
+  EXPECT_THAT(AdviceOn(behind, "words"), HasSubstr("--buffer-bytes"));
 }
 
 TEST(ExitCodeTest, AdviceNamesTheTable) {

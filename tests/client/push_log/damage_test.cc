@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 
+#include "client/push_log/file_fault.h"
 #include "client/push_log/log_reader.h"
 #include "client/push_log/log_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/wire/error.h"
 #include "tests/client/push_log/push_log_fixture.h"
 #include "tests/testing/status_matchers.h"
 
@@ -90,6 +92,8 @@ TEST_F(DamageTest, EveryFlippedBitIsFound) {
     ASSERT_THAT(info, StatusIs(version ? absl::StatusCode::kUnimplemented
                                        : absl::StatusCode::kDataLoss,
                                version ? "version" : "offset"));
+    ASSERT_EQ(wire::ReasonOf(info.status()),
+              version ? kOtherVersion : kDamaged);
   }
 }
 
@@ -129,6 +133,9 @@ TEST_F(DamageTest, OtherFilesAreNoLogs) {
               StatusIs(absl::StatusCode::kNotFound, "none"));
   EXPECT_THAT(InspectBytes("a text of more than twelve bytes"),
               StatusIs(absl::StatusCode::kDataLoss, "no push log"));
+  EXPECT_EQ(wire::ReasonOf(Inspect(Path("none")).status()), kNoFile);
+  // A folder opens, and cannot be read.
+  EXPECT_EQ(wire::ReasonOf(Inspect(Path("")).status()), kNotReadable);
 }
 
 TEST(LogWriterTest, CutsOffWhatIsNotWhole) {

@@ -90,8 +90,18 @@ TEST_F(HeadReplayTest, OtherSlicesAreSaidToDiffer) {
   RecordTraining(random);
   InMemoryCluster servers(3);
   const std::unique_ptr<Cluster> cluster = servers.Connect();
-  const auto replayed = Replay(*cluster, "u", path_, {.shard_count = 3});
+  std::vector<std::string> told;
+  const auto replayed =
+      Replay(*cluster, "u", path_,
+             {.shard_count = 3,
+              .progress =
+                  [&](const ReplayProgress& now) {
+                    if (now.event == 1) told.push_back("event 1");
+                  },
+              .warn = [&](const std::string& text) { told.push_back(text); }});
   ASSERT_THAT(replayed, IsOk());
+  EXPECT_THAT(told, ::testing::ElementsAre(
+                        HasSubstr("3 shards, recorded with 2"), "event 1"));
   EXPECT_EQ(replayed->last_event, 3);
   EXPECT_THAT(replayed->warning,
               HasSubstr("slices differ here: 3 shards, recorded with 2"));

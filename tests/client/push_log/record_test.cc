@@ -1,22 +1,54 @@
 // How recordings begin and end.
 
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "client/internal/cluster_core.h"
+#include "client/push_log/file_fault.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
 #include "tests/client/push_log/push_log_fixture.h"
+#include "tests/server/shard/pending.h"
 #include "tests/testing/status_matchers.h"
 
 namespace rowhouse::client::push_log {
 namespace {
 
+using rowhouse::testing::Fault;
 using rowhouse::testing::IsOk;
+using rowhouse::testing::Pending;
 using rowhouse::testing::StatusIs;
 using ::testing::HasSubstr;
+
+/// No file of this process grows beyond it meanwhile.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(int64_t size_bytes) {
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(size_bytes);
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+  void (*handler_)(int) = nullptr;
+};
 
 class RecordTest : public PushLogTest {
  protected:
@@ -114,6 +146,64 @@ TEST_F(RecordTest, AResetEndsIt) {
   ASSERT_THAT(replayed, IsOk());
   EXPECT_EQ(replayed->digest, digests_[3]);
   EXPECT_THAT(replayed->warning, HasSubstr("ended early, after event 3"));
+}
+
+TEST_F(RecordTest, TheFirstStreamThatFailsEndsItWhileOthersAreSilent) {
+  std::atomic<int> digest_count = 0;
+  const std::unique_ptr<Cluster> cluster =
+      servers_.Connect([&](int32_t, std::string_view method) {
+        if (method == "DigestTable") ++digest_count;
+        return Fault::kNone;
+      });
+  RunningRecord record(*cluster, Path("log"));
+  Train(1, 3, random_);
+  record.WaitForEvent(3);
+  // One server's alone: the others have nothing more to say.
+  Pending<absl::StatusOr<server::ShardInfo>> reset;
+  (*servers_.Find(1, "t"))
+      ->shard->Reset(std::make_shared<server::Call>(), reset.Callback());
+  ASSERT_THAT(reset.Wait(), IsOk());
+  ASSERT_THAT(record.Wait(), IsOk());
+  const absl::Status& fault = record.Wait()->fault;
+  EXPECT_EQ(wire::ReasonOf(fault), "TABLE_REWRITTEN");
+  EXPECT_THAT(std::string(fault.message()),
+              HasSubstr(cluster->core()->channel(1).address()));
+  EXPECT_EQ(record.Wait()->last_event, 3);
+  EXPECT_EQ(record.Wait()->end_digest, std::nullopt);
+  EXPECT_EQ(digest_count, 0);
+  const auto info = Inspect(Path("log"));
+  ASSERT_THAT(info, IsOk());
+  EXPECT_TRUE(info->complete);
+  EXPECT_EQ(info->last_event, 3);
+  EXPECT_EQ(info->fault, "ABORTED: " + std::string(fault.message()));
+}
+
+TEST_F(RecordTest, AFileThatCannotGrowIsGoodUpToItsLastWholeEvent) {
+  RunningRecord record(*cluster_, Path("log"));
+  Train(1, 2, random_);
+  record.WaitForEvent(2);
+  const int64_t size_bytes = std::ssize(ReadFile(Path("log")));
+  {
+    const FileSizeLimit limit(size_bytes + 1);
+    Train(3, 3, random_);
+    record.Wait().IgnoreError();
+  }
+  EXPECT_THAT(record.Wait().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "the last event that is whole in it is 2"));
+  EXPECT_EQ(wire::ReasonOf(record.Wait().status()), kNotWritable);
+  const auto info = Inspect(Path("log"));
+  ASSERT_THAT(info, IsOk());
+  EXPECT_FALSE(info->complete);
+  EXPECT_EQ(info->last_event, 2);
+  EXPECT_EQ(info->size_bytes, size_bytes);
+}
+
+TEST_F(RecordTest, AFileThatCannotBeMadeIsTheFilesFault) {
+  const absl::Status made =
+      Record(*cluster_, "t", Path("nowhere/log")).status();
+  EXPECT_EQ(wire::ReasonOf(made), kNotWritable);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kNotFound, "nowhere/log"));
 }
 
 TEST_F(RecordTest, AnEventThatDoesNotFitEndsIt) {

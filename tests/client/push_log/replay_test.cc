@@ -146,6 +146,17 @@ TEST_F(ReplayTest, ImportedRowsAreImportedAgainFirst) {
   EXPECT_EQ(replayed->digest, digests_[3]);
 }
 
+TEST_F(ReplayTest, TooFewServersAreToldWithAShardCountThatFits) {
+  Random random(20);
+  RecordTraining(Spec(), 1, Path("log"), random);
+  InMemoryCluster servers(2);
+  const std::unique_ptr<Cluster> cluster = servers.Connect();
+  EXPECT_THAT(Replay(*cluster, "u", Path("log")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "a table of 3 shards does not fit on 2 servers; give "
+                       "--shards=2"));
+}
+
 TEST_F(ReplayTest, ACutLogIsAppliedUpToTheCut) {
   Random random(17);
   RecordTraining(Spec(), 6, Path("log"), random);
