@@ -5,12 +5,12 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench_report.h"
 #include "client/cli/bench_run.h"
+#include "client/cli/checks.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
@@ -29,7 +29,8 @@ constexpr char kExamples[] =
     "--seconds=30\n"
     "  rowhouse bench --pushes=0 --json     reads alone\n";
 
-constexpr absl::Duration kAdminTimeout = absl::Minutes(10);
+// What a server fills with initial rows in a second, at the least.
+constexpr double kLeastFillRate = 50e6;
 
 struct Flags {
   BenchLoad load;
@@ -62,34 +63,6 @@ client::TableSpec SpecOf(const Flags& flags) {
   return spec;
 }
 
-// The table, for as long as this lives.
-class ScratchTable {
- public:
-  ScratchTable(client::Cluster& cluster, std::string name)
-      : cluster_(cluster), name_(std::move(name)) {}
-  ScratchTable(const ScratchTable&) = delete;
-  ScratchTable& operator=(const ScratchTable&) = delete;
-  ~ScratchTable() {
-    const absl::Status deleted = Delete();
-    if (deleted.ok() || absl::IsNotFound(deleted)) return;
-    std::cerr << "rowhouse: table " << name_
-              << " is left behind: " << deleted.message()
-              << "\n  `rowhouse delete " << name_ << "` deletes it\n";
-  }
-
-  absl::Status Create(const client::TableSpec& spec) {
-    return cluster_.CreateTable(name_, spec, {.timeout = kAdminTimeout})
-        .status();
-  }
-  absl::Status Delete() {
-    return cluster_.DeleteTable(name_, {.timeout = kAdminTimeout});
-  }
-
- private:
-  client::Cluster& cluster_;
-  const std::string name_;
-};
-
 absl::Status CheckFree(client::Cluster& cluster, const Flags& flags,
                        absl::Duration timeout) {
   const std::string& table = flags.load.table;
@@ -105,7 +78,30 @@ absl::Status CheckFree(client::Cluster& cluster, const Flags& flags,
         " is there, and bench deletes its table at the end; give another "
         "--table, or --replace to lose that one"));
   }
-  return cluster.DeleteTable(table, {.timeout = kAdminTimeout});
+  return cluster.DeleteTable(table, {.timeout = timeout});
+}
+
+// Beyond `timeout` there is time for the rows to be made.
+absl::Status Create(client::Cluster& cluster, const std::string& table,
+                    const client::TableSpec& spec, absl::Duration timeout) {
+  const double row_bytes = static_cast<double>(spec.dim) *
+                           static_cast<double>(SizeOf(spec.row_dtype));
+  const absl::Duration filling = absl::Seconds(
+      static_cast<double>(spec.row_count) * row_bytes / kLeastFillRate);
+  return cluster.CreateTable(table, spec, {.timeout = timeout + filling})
+      .status();
+}
+
+// Deletes the table; not while a server is away, for which the call would wait.
+absl::Status Delete(client::Cluster& cluster, const std::string& table,
+                    absl::Duration timeout) {
+  const std::vector<client::ServerState> servers =
+      cluster.Survey({.timeout = timeout, .tables = false});
+  for (const client::ServerState& server : servers) {
+    if (!server.info.has_value()) return AwayError(servers);
+  }
+  const absl::Status deleted = cluster.DeleteTable(table, {.timeout = timeout});
+  return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
 }
 
 absl::StatusOr<BenchReport> Measure(client::Cluster& cluster,
@@ -115,12 +111,53 @@ absl::StatusOr<BenchReport> Measure(client::Cluster& cluster,
                     absl::ToInt64Milliseconds(load.warm_up + load.duration),
                     Progress::Unit::kMilliseconds, StderrScreen(context.quiet));
   return RunBench(cluster, load, [&](const BenchProgress& now) {
-    const double rate = static_cast<double>(now.size_bytes) * 1e-9 /
-                        absl::ToDoubleSeconds(now.elapsed);
-    progress.Update(absl::ToInt64Milliseconds(now.elapsed),
-                    Figure(rate) + " GB/s");
+    if (now.elapsed > absl::ZeroDuration()) {
+      const double rate = static_cast<double>(now.size_bytes) * 1e-9 /
+                          absl::ToDoubleSeconds(now.elapsed);
+      progress.Update(absl::ToInt64Milliseconds(now.elapsed),
+                      Figure(rate) + " GB/s");
+    }
     return !Interrupted();
   });
+}
+
+// Prints what came of the load, or what ended it; returns the exit code.
+int Show(const Context& context, const Flags& flags,
+         const absl::StatusOr<BenchReport>& report) {
+  if (absl::IsCancelled(report.status())) {
+    std::cerr << "rowhouse: interrupted; another interrupt leaves table "
+              << flags.load.table << " behind\n";
+    return kInterrupted;
+  }
+  if (!report.ok()) return PrintFault(report.status(), flags.load.table);
+  if (report->size_bytes() == 0) {
+    std::cerr << "rowhouse: no call began within the measured time; give more "
+                 "--seconds\n";
+    return kRefused;
+  }
+  if (context.json) {
+    PrintJson(ReportJson(flags.table, flags.load, *report));
+  } else {
+    Print(ReportText(flags.table, flags.load, *report, UsesColor()));
+  }
+  return kOk;
+}
+
+// The exit code is that of the first thing that failed.
+int CleanUp(client::Cluster& cluster, const BenchLoad& load, int code) {
+  ReleaseInterrupts();
+  const absl::Status deleted = Delete(cluster, load.table, load.timeout);
+  if (!deleted.ok()) {
+    std::cerr << "rowhouse: table " << load.table
+              << " is left behind: " << deleted.message()
+              << "\n  `rowhouse delete " << load.table
+              << "` deletes it, once all servers answer\n";
+    return code == kOk ? ExitCodeOf(deleted) : code;
+  }
+  if (code != kOk) {
+    std::cerr << "rowhouse: table " << load.table << " is deleted\n";
+  }
+  return code;
 }
 
 absl::StatusOr<int> Run(const Context& context, Flags flags) {
@@ -129,7 +166,7 @@ absl::StatusOr<int> Run(const Context& context, Flags flags) {
   load.trainer_count = static_cast<int32_t>(flags.trainer_count);
   load.duration = absl::Seconds(flags.seconds);
   load.warm_up = absl::Seconds(flags.warm_up_seconds);
-  load.timeout = std::max(context.connection.timeout(), absl::Seconds(60));
+  load.timeout = context.connection.timeout();
   if (load.pull_count + load.push_count == 0) {
     return BadArgument("--pulls=0 and --pushes=0, wanted one above 0");
   }
@@ -138,26 +175,14 @@ absl::StatusOr<int> Run(const Context& context, Flags flags) {
   ROWHOUSE_RETURN_IF_ERROR(
       CheckFree(*cluster, flags, context.connection.timeout()));
   flags.table.server_count = static_cast<int32_t>(cluster->servers().size());
+  const absl::Status created =
+      Create(*cluster, load.table, SpecOf(flags), load.timeout);
+  // Somebody else's, made since.
+  if (absl::IsAlreadyExists(created)) return created;
   CatchInterrupts();
-  ScratchTable table(*cluster, load.table);
-  ROWHOUSE_RETURN_IF_ERROR(table.Create(SpecOf(flags)));
-  ROWHOUSE_ASSIGN_OR_RETURN(const BenchReport report,
-                            Measure(*cluster, context, load));
-  if (Interrupted()) {
-    std::cerr << "rowhouse: interrupted; table " << load.table
-              << " is deleted\n";
-    return kInterrupted;
-  }
-  if (report.size_bytes() == 0) {
-    return absl::DeadlineExceededError(
-        "no call began within the measured time; give more --seconds");
-  }
-  if (context.json) {
-    PrintJson(ReportJson(flags.table, load, report));
-  } else {
-    Print(ReportText(flags.table, load, report, UsesColor()));
-  }
-  return kOk;
+  absl::StatusOr<BenchReport> report = created;
+  if (created.ok()) report = Measure(*cluster, context, load);
+  return CleanUp(*cluster, load, Show(context, flags, report));
 }
 
 void AddFlags(CLI::App& command, Flags& flags) {
@@ -209,6 +234,7 @@ void AddBench(CLI::App& app, Context& context) {
           "--table",
           [&context](const std::string& name) { context.table = name; },
           "The table's name; rowhouse-bench when not given")
+      ->check(CheckTableName)
       ->type_name("NAME");
   command.preparse_callback([&context](size_t) {
     if (context.table.empty()) context.table = "rowhouse-bench";

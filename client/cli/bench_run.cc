@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
 #include "client/cli/elements.h"
+#include "client/internal/trainer_core.h"
 #include "kernels/mutex.h"
 #include "proto/wire/status_macros.h"
 #include "rowhouse/trainer.h"
@@ -33,11 +34,14 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+using Trainers = std::vector<std::unique_ptr<client::Trainer>>;
+
 // What the trainers' threads and the watcher share.
 class Shared {
  public:
-  explicit Shared(const BenchLoad& load)
+  Shared(const BenchLoad& load, const Trainers& trainers)
       : measured_from_(absl::Now() + load.warm_up),
+        trainers_(trainers),
         running_(load.trainer_count) {}
 
   absl::Time measured_from() const { return measured_from_; }
@@ -61,12 +65,20 @@ class Shared {
     ending_ = true;
   }
 
-  void ThreadEnded(const absl::Status& status) {
-    MutexLock lock(mutex_);
-    if (!status.ok()) {
-      if (fault_.ok()) fault_ = status;
+  // Ends all calls that are under way too; `fault` is the run's, if it is the
+  // first.
+  void Abort(const absl::Status& fault) {
+    {
+      MutexLock lock(mutex_);
+      if (fault_.ok()) fault_ = fault;
       ending_ = true;
     }
+    for (const auto& trainer : trainers_) trainer->core()->stop().Cancel();
+  }
+
+  void ThreadEnded(const absl::Status& status) {
+    if (!status.ok()) Abort(status);
+    MutexLock lock(mutex_);
     --running_;
     changed_.SignalAll();
   }
@@ -87,6 +99,7 @@ class Shared {
 
  private:
   const absl::Time measured_from_;
+  const Trainers& trainers_;
   Mutex mutex_;
   CondVar changed_;
   int32_t running_ ABSL_GUARDED_BY(mutex_);
@@ -205,7 +218,10 @@ void Watch(const BenchLoad& load, Shared& shared,
       measuring = true;
       report.cpu_seconds = -CpuSeconds();
     }
-    if (!watch({now - started, shared.size_bytes}) || now >= end) shared.End();
+    if (!watch({now - started, shared.size_bytes})) {
+      shared.Abort(absl::CancelledError("ended early"));
+    }
+    if (now >= end) shared.End();
     absl::Time next = now + kWatchPeriod;
     if (!measuring) next = std::min(next, shared.measured_from());
     if (now < end) next = std::min(next, end);
@@ -229,14 +245,15 @@ void OperationReport::Merge(const OperationReport& other) {
 absl::StatusOr<BenchReport> RunBench(
     client::Cluster& cluster, const BenchLoad& load,
     const std::function<bool(const BenchProgress&)>& watch) {
-  std::vector<std::unique_ptr<client::Trainer>> trainers;
+  Trainers trainers;
   for (int32_t rank = 0; rank < load.trainer_count; ++rank) {
+    if (!watch({})) return absl::CancelledError("ended early");
     ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<client::Trainer> trainer,
                               client::Trainer::Join(cluster, load.table, rank,
                                                     {.timeout = load.timeout}));
     trainers.push_back(std::move(trainer));
   }
-  Shared shared(load);
+  Shared shared(load, trainers);
   std::vector<std::unique_ptr<TrainerLoad>> loads;
   std::vector<std::thread> threads;
   for (const auto& trainer : trainers) {

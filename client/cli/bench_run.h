@@ -22,7 +22,7 @@ struct BenchLoad {
   int32_t push_count = 1;
   absl::Duration warm_up = absl::Seconds(1);  ///< Not measured.
   absl::Duration duration = absl::Seconds(10);
-  absl::Duration timeout = absl::Seconds(60);  ///< Of a call.
+  absl::Duration timeout = absl::Seconds(10);  ///< Of a call.
   uint64_t seed = 1;
 };
 
@@ -52,9 +52,11 @@ struct BenchProgress {
 };
 
 /// Runs the load on a table that has as many trainers and room for their rows.
-/// `watch` is called some times a second; false ends the run early.
+/// `watch` is called some times a second; false ends the run at once, with its
+/// calls.
 ///
-/// Errors: the first of a trainer's calls.
+/// Errors: the first of a trainer's calls, which ends those of all others too;
+/// kCancelled when `watch` ended the run.
 absl::StatusOr<BenchReport> RunBench(
     client::Cluster& cluster, const BenchLoad& load,
     const std::function<bool(const BenchProgress&)>& watch);

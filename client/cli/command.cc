@@ -1,9 +1,13 @@
 #include "client/cli/command.h"
 
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/checks.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/units.h"
 
 namespace rowhouse::cli {
@@ -22,6 +26,7 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
 CLI::Option& AddTable(CLI::App& command, Context& context) {
   return *command.add_option("table", context.table, "The table's name")
               ->required()
+              ->check(CheckTableName)
               ->type_name("TABLE");
 }
 
@@ -44,6 +49,21 @@ CLI::Option& AddCount(CLI::App& command, const std::string& flag,
               ->type_name("COUNT");
 }
 
-void Print(const std::string& text) { std::cout << text << std::flush; }
+void Print(const std::string& text) {
+  if (!std::cout) return;
+  errno = 0;
+  std::cout << text << std::flush;
+  // A reader that has enough, `| head -1`, needs no message.
+  if (std::cout || errno == EPIPE) return;
+  std::cerr << "rowhouse: stdout cannot be written: " << std::strerror(errno)
+            << '\n';
+}
+
+int PrintFault(const absl::Status& status, const std::string& table) {
+  std::cerr << "rowhouse: " << status.message() << '\n';
+  const std::string advice = AdviceOn(status, table);
+  if (!advice.empty()) std::cerr << "  " << advice << '\n';
+  return ExitCodeOf(status);
+}
 
 }  // namespace rowhouse::cli

@@ -38,8 +38,12 @@ CLI::Option& AddCount(CLI::App& command, const std::string& flag,
                       int64_t least = 0,
                       int64_t most = std::numeric_limits<int64_t>::max());
 
-/// Writes to stdout.
+/// Writes to stdout. If that fails it says so, once, and `std::cout` is bad
+/// from then on: the process ends with `kRefused`.
 void Print(const std::string& text);
+
+/// Says on stderr what failed and what to do next; returns the exit code.
+int PrintFault(const absl::Status& status, const std::string& table);
 
 // One a command.
 void AddStatus(CLI::App& app, Context& context);

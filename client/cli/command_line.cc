@@ -3,13 +3,16 @@
 #include <cmath>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/completion.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/suggest.h"
+#include "client/cli/terminal.h"
 
 namespace rowhouse::cli {
 namespace {
@@ -17,7 +20,8 @@ namespace {
 constexpr char kFooter[] =
     "\nExit codes:\n"
     "  0    done\n"
-    "  1    the servers refused the call, or it failed\n"
+    "  1    the servers refused the call, or it failed, or stdout cannot be "
+    "written\n"
     "  2    wrong arguments, or a file that cannot be used\n"
     "  3    a server is away or did not answer in time\n"
     "  130  interrupted\n"
@@ -107,11 +111,41 @@ int RefuseArguments(const CLI::App& app, const CLI::ParseError& error) {
 int RunChosen(const Context& context) {
   const absl::StatusOr<int> ended = context.run();
   if (ended.ok()) return *ended;
-  const absl::Status& status = ended.status();
-  std::cerr << "rowhouse: " << status.message() << '\n';
-  const std::string advice = AdviceOn(status, context.table);
-  if (!advice.empty()) std::cerr << "  " << advice << '\n';
-  return ExitCodeOf(status);
+  return PrintFault(ended.status(), context.table);
+}
+
+// The first flag that ends with its `=`: it would take the next word.
+std::string EmptyFlag(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") break;
+    if (word.starts_with("--") && word.ends_with('=')) {
+      return std::string(word.substr(0, word.size() - 1));
+    }
+  }
+  return "";
+}
+
+int Run(int argc, char** argv) {
+  const std::string empty = EmptyFlag(argc, argv);
+  if (empty == "--servers") {
+    return PrintFault(BadArgument(std::string(kNoServers)), "");
+  }
+  if (!empty.empty()) return PrintFault(BadArgument(empty + " is empty"), "");
+  CLI::App app;
+  Context context;
+  AddCommands(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version.
+    std::ostringstream text;
+    const int code = app.exit(asked, text, std::cerr);
+    Print(text.str());
+    return code;
+  } catch (const CLI::ParseError& error) {
+    return RefuseArguments(app, error);
+  }
+  return RunChosen(context);
 }
 
 }  // namespace
@@ -143,17 +177,9 @@ void AddCommands(CLI::App& app, Context& context) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app;
-  Context context;
-  AddCommands(app, context);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version.
-    return app.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    return RefuseArguments(app, error);
-  }
-  return RunChosen(context);
+  PrepareStreams();
+  const int code = Run(argc, argv);
+  return code == kOk && !std::cout ? kRefused : code;
 }
 
 }  // namespace rowhouse::cli

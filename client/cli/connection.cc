@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/checks.h"
 #include "client/cli/exit_code.h"
 #include "proto/wire/file.h"
 #include "proto/wire/status_macros.h"
@@ -19,26 +20,16 @@ absl::Status ReadTo(const std::string& path, std::string& out) {
   return absl::OkStatus();
 }
 
-absl::Status CheckAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon != address.npos && colon > 0 && colon + 1 < address.size()) {
-    return absl::OkStatus();
-  }
-  return BadArgument(absl::StrCat("--servers has '", address,
-                                  "', wanted HOST:PORT or unix:PATH"));
-}
-
 }  // namespace
 
 absl::StatusOr<client::ClusterOptions> ToOptions(const ConnectionFlags& flags) {
   if (flags.servers.empty()) {
-    return BadArgument(
-        "no servers: give --servers=HOST:PORT,... in shard order, or set "
-        "ROWHOUSE_SERVERS");
+    return BadArgument(std::string(kNoServers));
   }
   client::ClusterOptions options;
   for (const std::string& address : flags.servers) {
-    ROWHOUSE_RETURN_IF_ERROR(CheckAddress(address));
+    const std::string fault = CheckAddress(address);
+    if (!fault.empty()) return BadArgument("--servers has " + fault);
   }
   options.addresses = flags.servers;
   options.cluster_id = flags.cluster_id;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,10 @@
 #include "rowhouse/cluster.h"
 
 namespace rowhouse::cli {
+
+inline constexpr std::string_view kNoServers =
+    "no servers: give --servers=HOST:PORT,... in shard order, or set "
+    "ROWHOUSE_SERVERS";
 
 /// The flags that say which cluster, and how to reach it.
 struct ConnectionFlags {

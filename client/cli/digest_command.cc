@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "client/cli/checks.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
@@ -51,7 +52,7 @@ void AddDigest(CLI::App& app, Context& context) {
           "--event", [event](int64_t value) { *event = value; },
           "The digest as of this event; waits for it")
       ->type_name("EVENT")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
 }
 
 }  // namespace rowhouse::cli

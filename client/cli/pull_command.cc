@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/checks.h"
 #include "client/cli/command.h"
 #include "client/cli/elements.h"
 #include "client/cli/exit_code.h"
@@ -135,8 +136,8 @@ absl::StatusOr<int64_t> ReadAll(
     client::Cluster& cluster, const client::TableInfo& table,
     std::vector<RowIdRange> ranges, client::ReadOptions options,
     Progress& progress,
-    const std::function<void(std::span<const int64_t>,
-                             std::span<const std::byte>)>& take) {
+    const std::function<absl::Status(std::span<const int64_t>,
+                                     std::span<const std::byte>)>& take) {
   const int64_t chunk_rows =
       std::max<int64_t>(1, kChunkBytes / table.row_bytes());
   int64_t done = 0;
@@ -147,11 +148,16 @@ absl::StatusOr<int64_t> ReadAll(
         cluster.ReadRows(table.name, ids, rows, options);
     ROWHOUSE_RETURN_IF_ERROR(WhileWaiting(event.status(), options.exact_event));
     options.exact_event = *event;
-    take(ids, rows);
+    ROWHOUSE_RETURN_IF_ERROR(take(ids, rows));
     done += std::ssize(ids);
     progress.Update(done);
   } while (!ranges.empty());
   return *options.exact_event;
+}
+
+absl::Status StatusOf(const std::ofstream& file, const std::string& path) {
+  if (file) return absl::OkStatus();
+  return absl::UnknownError(path + " cannot be written to its end");
 }
 
 absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
@@ -163,6 +169,7 @@ absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
   Progress progress("pulling", row_count, Progress::Unit::kRows,
                     StderrScreen(quiet));
   std::ofstream file(path, std::ios::binary);
+  if (!file) return BadArgument(path + " cannot be written");
   file << NpyHeaderOf(table.spec.row_dtype, row_count, table.spec.dim);
   ROWHOUSE_ASSIGN_OR_RETURN(
       const int64_t event,
@@ -170,9 +177,10 @@ absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
               [&](std::span<const int64_t>, std::span<const std::byte> rows) {
                 file.write(reinterpret_cast<const char*>(rows.data()),
                            std::ssize(rows));
+                return StatusOf(file, path);
               }));
   file.close();
-  if (!file) return absl::UnknownError(path + " cannot be written");
+  ROWHOUSE_RETURN_IF_ERROR(StatusOf(file, path));
   return event;
 }
 
@@ -200,6 +208,7 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
                                       [&](std::span<const int64_t> ids,
                                           std::span<const std::byte> rows) {
                                         output.Add(ids, rows);
+                                        return absl::OkStatus();
                                       }));
     output.Show(event);
     return 0;
@@ -237,7 +246,7 @@ void AddPull(CLI::App& app, Context& context) {
           "--event", [flags](int64_t value) { flags->event = value; },
           "The rows as of this event; waits for it")
       ->type_name("EVENT")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   command.add_flag("--all", flags->all, "Prints every value of a row");
   command
       .add_option("--out", flags->out,

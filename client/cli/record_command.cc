@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/checks.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/progress.h"
@@ -111,7 +112,7 @@ void AddRecord(CLI::App& app, Context& context) {
           "--until",
           [flags](int64_t event) { flags->options.last_event = event; },
           "Ends after this event")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->type_name("EVENT");
   AddCount(command, "--buffer-bytes", flags->options.buffer_bytes,
            "What each server may hold for a recorder that falls behind; the "

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/checks.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
@@ -164,7 +165,7 @@ void AddReplay(CLI::App& app, Context& context) {
       .add_option_function<int32_t>(
           "--shards", [flags](int32_t count) { flags->shard_count = count; },
           "Shards of a table that is made; as recorded when not given")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->type_name("COUNT");
 }
 

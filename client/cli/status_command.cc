@@ -113,12 +113,20 @@ TextTable Shards(const std::vector<TableView>& tables) {
 std::string Headline(const std::vector<client::ServerState>& servers) {
   std::string cluster_id;
   size_t answered = 0;
+  size_t wrong = 0;
   for (const client::ServerState& server : servers) {
     if (!server.info.has_value()) continue;
     if (++answered == 1) cluster_id = server.info->cluster_id;
+    wrong += absl::IsFailedPrecondition(server.status) ? 1 : 0;
   }
   return absl::StrCat("cluster ", cluster_id.empty() ? "?" : cluster_id, ": ",
-                      answered, " of ", servers.size(), " servers answer\n\n");
+                      answered, " of ", servers.size(), " servers answer",
+                      wrong == 0 ? ""
+                                 : absl::StrCat(", but ", wrong,
+                                                " of them WRONG: of another "
+                                                "cluster, or not in the order "
+                                                "of their indexes"),
+                      "\n\n");
 }
 
 absl::StatusOr<int> Run(const Context& context) {

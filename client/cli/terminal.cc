@@ -1,10 +1,12 @@
 #include "client/cli/terminal.h"
 
+#include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -27,10 +29,22 @@ extern "C" void OnInterrupt(int /*signal*/) {
 
 }  // namespace
 
+void PrepareStreams() {
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    // The lowest number that is free; open for what the stream is not.
+    open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 bool UsesColor() {
-  const char* const no_color = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) == 1 &&
-         (no_color == nullptr || *no_color == '\0');
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return isatty(STDOUT_FILENO) == 1 && variable("NO_COLOR").empty() &&
+         variable("TERM") != "dumb";
 }
 
 ProgressScreen StderrScreen(bool quiet) {
@@ -66,6 +80,11 @@ void CatchInterrupts() {
 }
 
 bool Interrupted() { return interrupted; }
+
+void ReleaseInterrupts() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
 
 InterruptWatch::InterruptWatch(std::function<void()> then)
     : thread_([this, then = std::move(then)] {

@@ -11,7 +11,13 @@
 
 namespace rowhouse::cli {
 
-/// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
+/// At the start of the process: a write to a pipe that nobody reads fails
+/// instead of ending the process; and a standard stream that is closed stays
+/// unusable, where the next file or connection would become it.
+void PrepareStreams();
+
+/// Whether stdout takes colours: a terminal that is not `dumb`, and NO_COLOR is
+/// not set.
 bool UsesColor();
 
 /// Progress on stderr; `quiet` shows none.
@@ -30,6 +36,9 @@ absl::Status Confirm(const std::string& what, const std::string& table,
 /// one ends the process.
 void CatchInterrupts();
 bool Interrupted();
+
+/// From now on any of them ends the process.
+void ReleaseInterrupts();
 
 /// Calls `then` once `Interrupted`, on a thread of its own, while this lives.
 ///
