@@ -180,8 +180,9 @@ absl::StatusOr<int> Run(const Context& context, Flags flags) {
   // Somebody else's, made since.
   if (absl::IsAlreadyExists(created)) return created;
   CatchInterrupts();
-  absl::StatusOr<BenchReport> report = created;
-  if (created.ok()) report = Measure(*cluster, context, load);
+  const absl::StatusOr<BenchReport> report =
+      created.ok() ? Measure(*cluster, context, load)
+                   : absl::StatusOr<BenchReport>(created);
   return CleanUp(*cluster, load, Show(context, flags, report));
 }
 

@@ -534,7 +534,8 @@ class ArgumentTest(CliTest):
         self.assertIn("server index 1, wanted 0", done.stderr)
         done = run("status", servers=self.cluster.addresses[::-1])
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stdout.count("WRONG"), 2)
+        self.assertIn("2 of 2 servers answer, but 2 of them WRONG", done.stdout)
+        self.assertEqual(done.stdout.count("WRONG"), 3)
         self.assertIn("server index 1, wanted 0", done.stderr)
 
     def test_color_is_for_terminals_that_want_it(self):

@@ -189,7 +189,7 @@ TEST_F(RecordTest, AFileThatCannotGrowIsGoodUpToItsLastWholeEvent) {
     record.Wait().IgnoreError();
   }
   EXPECT_THAT(record.Wait().status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
+              StatusIs(absl::StatusCode::kOutOfRange,  // EFBIG
                        "the last event that is whole in it is 2"));
   EXPECT_EQ(wire::ReasonOf(record.Wait().status()), kNotWritable);
   const auto info = Inspect(Path("log"));
