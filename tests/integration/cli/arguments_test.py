@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Help, wrong arguments, wrong servers, output that cannot be written, and
+shell completion.
+"""
+import os
+import re
+import subprocess
+
+import harness
+from harness import CliTest, run
+
+
+class ArgumentTest(CliTest):
+    def test_help(self):
+        text = self.ok("--help")
+        commands = re.findall(r"(?m)^  ([a-z]+) {2,}[A-Z]", text)
+        for command in ("status", "list", "create", "describe", "import",
+                        "reset", "delete", "pull", "digest", "events", "record",
+                        "replay", "bench", "completion"):
+            self.assertIn(command, commands)
+        self.assertIn("Exit codes:", text)
+        for command in commands:
+            text = self.ok(command, "--help")
+            self.assertIn("Examples:", text, command)
+            self.assertIn(f"rowhouse {command}", text)
+        self.assertRegex(self.ok("--version"), r"^rowhouse \d+\.\d+\.\d+\n$")
+
+    def test_wrong_arguments(self):
+        error = self.refused(2, "'stats' is not a command", "stats")
+        self.assertIn("did you mean status?", error)
+        self.assertIn("`rowhouse --help`", error)
+        error = self.refused(2, "'--sever=x' is not an argument of status",
+                             "status", "--sever=x")
+        self.assertIn("did you mean --servers?", error)
+        error = self.refused(2, "table is required", "describe")
+        self.assertIn("`rowhouse describe --help`", error)
+        self.refused(2, "'b' is not an argument of describe", "describe", "a",
+                     "b")
+        self.refused(2, "--timeout", "list", "--timeout=soon")
+        self.refused(2, "subcommand is required")
+        self.refused(2, "0, wanted a count in [1, 4096]", "bench",
+                     "--trainers=0")
+        self.refused(2, "wanted one above 0", "bench", "--pulls=0",
+                     "--pushes=0")
+
+    def test_which_servers(self):
+        done = run("list")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("ROWHOUSE_SERVERS", done.stderr)
+        self.refused(2, "wanted HOST:PORT", "list", "--servers=localhost")
+        # The flag goes before the environment, and before or after the command.
+        servers = "--servers=" + ",".join(self.cluster.addresses)
+        for arguments in ((servers, "list"), ("list", servers)):
+            done = run(*arguments, env={"ROWHOUSE_SERVERS": "127.0.0.1:1"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(2, "/nowhere.pem cannot be read", "list",
+                     "--tls-ca=/nowhere.pem")
+
+    def test_addresses_and_names_that_are_none(self):
+        self.refused(2, "no servers", "list", "--servers=")
+        self.refused(2, "99999", "list", "--servers=127.0.0.1:99999")
+        for name in ("Words", "a/b", ""):
+            self.refused(2, "no table's name", "describe", name)
+        error = self.refused(2, "'-1', wanted a whole number of at least 0",
+                             "pull", "words", "1", "--event=-1")
+        self.assertLess(len(error), 200)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(
+                [harness.ROWHOUSE, "status",
+                 "--servers=" + ",".join(self.cluster.addresses)],
+                stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("stdout cannot be written: No space left", done.stderr)
+
+    def test_servers_that_are_others(self):
+        error = self.refused(1, "cluster id cli-test, wanted prod", "create",
+                             "x", "--rows=1", "--dim=1", "--reduction=sum",
+                             "--max-rows=1", "--cluster-id=prod")
+        self.assertIn("in the order of their indexes", error)
+        done = run("digest", "x", servers=self.cluster.addresses[::-1])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("server index 1, wanted 0", done.stderr)
+        done = run("status", servers=self.cluster.addresses[::-1])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("2 of 2 servers answer, but 2 of them WRONG", done.stdout)
+        self.assertEqual(done.stdout.count("WRONG"), 3)
+        self.assertIn("server index 1, wanted 0", done.stderr)
+
+    def test_color_is_for_terminals_that_want_it(self):
+        self.assertNotIn("\x1b", self.ok("status"))
+        color = self.on_terminal("status", env={"TERM": "xterm"})[1]
+        self.assertIn("\x1b[32mserving\x1b[0m", color)
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            plain = self.on_terminal("status", env=env)[1]
+            self.assertIn("serving", plain)
+            self.assertNotIn("\x1b", plain)
+
+
+class CompletionTest(CliTest):
+    def complete(self, line):
+        """What bash offers for the last word of a line."""
+        words = line.split(" ")
+        script = (
+            "source <(\"$ROWHOUSE\" completion bash)\n"
+            f"COMP_WORDS=({' '.join(repr(w) for w in words)})\n"
+            f"COMP_CWORD={len(words) - 1}\n"
+            "compopt() { :; }\n"  # Works only while bash completes.
+            "_rowhouse\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
+        done = subprocess.run(["bash", "-c", script], text=True, check=True,
+                              capture_output=True,
+                              env={**os.environ, "ROWHOUSE": harness.ROWHOUSE})
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_commands_and_flags(self):
+        self.assertEqual(self.complete("rowhouse stat"), ["status"])
+        self.assertEqual(sorted(self.complete("rowhouse de")),
+                         ["delete", "describe"])
+        self.assertEqual(self.complete("rowhouse create words --shar"),
+                         ["--shards="])
+        self.assertEqual(self.complete("rowhouse --json pull --al"), ["--all"])
+        self.assertEqual(self.complete("rowhouse status --al"), [])
+        self.assertEqual(self.complete("rowhouse list --serv"), ["--servers="])
+        self.assertEqual(self.complete("rowhouse completion z"), ["zsh"])
+
+    def test_every_command_is_in_every_script(self):
+        for shell in ("bash", "zsh", "fish"):
+            script = self.ok("completion", shell)
+            for command in ("status", "import", "completion"):
+                self.assertIn(command, script)
+            self.assertIn("first-row", script)
+        self.refused(2, "shell", "completion", "tcsh")
+
+
+if __name__ == "__main__":
+    harness.main()

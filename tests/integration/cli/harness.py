@@ -1,0 +1,132 @@
+"""What the tests of the command line tool share: real server processes, and the
+tool as a person calls it.
+"""
+import json
+import os
+import pathlib
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROWHOUSE = SERVER = TRAIN_ROWS = None  # Set by `main`.
+DIM = 4
+
+
+class Cluster:
+    """Two server processes on free ports."""
+
+    def __init__(self, folder, cluster_id="cli-test"):
+        self.config = pathlib.Path(folder) / f"{cluster_id}.textproto"
+        self.config.write_text(
+            f'cluster_id: "{cluster_id}"\nserver_count: 2\nthread_count: 1\n'
+            "memory_limit_bytes: 4294967296\n")
+        self.processes, self.addresses = [], []
+        for index in range(2):
+            process = subprocess.Popen(
+                [SERVER, f"--config={self.config}", f"--server_index={index}",
+                 "--listen=127.0.0.1:0", "--log_level=error"],
+                stdout=subprocess.PIPE, text=True)
+            line = process.stdout.readline()
+            assert "listening on " in line, f"no listening line: {line!r}"
+            self.processes.append(process)
+            self.addresses.append(line.split("listening on ")[1].strip())
+
+    def kill(self, index):
+        self.processes[index].kill()
+        self.processes[index].wait()
+
+    def close(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def run(*arguments, servers=None, stdin="", env=None):
+    """Runs `rowhouse`; stdin is no terminal."""
+    environment = {k: v for k, v in os.environ.items()
+                   if k != "ROWHOUSE_SERVERS"}
+    if servers:
+        environment["ROWHOUSE_SERVERS"] = ",".join(servers)
+    environment.update(env or {})
+    return subprocess.run([ROWHOUSE, *arguments], input=stdin, text=True,
+                          capture_output=True, env=environment, timeout=120)
+
+
+def npy(path, descr, shape, data, order="False"):
+    head = (f"{{'descr': '{descr}', 'fortran_order': {order}, "
+            f"'shape': {shape}, }}").encode()
+    head += b" " * (-(10 + len(head) + 1) % 64) + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
+                     + data)
+
+
+class CliTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.cluster = Cluster(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.close()
+        cls.temporary.cleanup()
+
+    def tearDown(self):
+        for table in self.json("list")["tables"]:
+            self.ok("delete", table["table"], "--yes")
+
+    def call(self, *arguments, **options):
+        return run(*arguments, servers=self.cluster.addresses, **options)
+
+    def ok(self, *arguments, **options):
+        done = self.call(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def json(self, *arguments, **options):
+        return json.loads(self.ok(*arguments, "--json", **options))
+
+    def refused(self, code, message, *arguments, **options):
+        """Fails with this exit code, a message and nothing on stdout."""
+        done = self.call(*arguments, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def on_terminal(self, *arguments, prompt=None, answer="", env=None):
+        """Runs on a terminal, where it types `answer` after `prompt`; returns
+        exit code and what was shown."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(ROWHOUSE, [ROWHOUSE, *arguments, "--servers="
+                                 + ",".join(self.cluster.addresses)],
+                      {**os.environ, **(env or {})})
+        shown = ""
+        try:
+            while True:
+                shown += os.read(terminal, 4096).decode()
+                if prompt and prompt in shown:
+                    prompt = None
+                    os.write(terminal, answer.encode())
+        except OSError:  # The other end has closed.
+            pass
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+    def create(self, table="words", *more):
+        self.ok("create", table, "--rows=10", f"--dim={DIM}", "--dtype=fp32",
+                "--reduction=sum", "--max-rows=64", *more)
+
+
+def main():
+    """usage: TEST ROWHOUSE SERVER TRAIN_ROWS [UNITTEST_ARGUMENT ...]"""
+    global ROWHOUSE, SERVER, TRAIN_ROWS
+    ROWHOUSE, SERVER, TRAIN_ROWS = sys.argv[1:4]
+    unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[4:]],
+                  verbosity=2)

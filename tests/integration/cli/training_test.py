@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""What goes on while tables are trained: status, events, push logs, and a load
+of the tool's own.
+"""
+import json
+import signal
+import subprocess
+
+import harness
+from harness import CliTest, DIM, npy, run
+
+
+class TrainingTest(CliTest):
+    def test_status_and_events_after_training(self):
+        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses], check=True,
+                       capture_output=True, timeout=120)
+        text = self.ok("status")
+        self.assertIn("cluster cli-test: 2 of 2 servers answer", text)
+        self.assertRegex(text, r"example +0/2 +500,000 ")
+        status = self.json("status")
+        self.assertEqual([s["ok"] for s in status["servers"]], [True, True])
+        for server in status["servers"]:
+            self.assertEqual(server["shards"][0]["events"]["event"], 10)
+            load = server["shards"][0]["events"]["load"]
+            self.assertEqual(load["parked_call_count"], 0)
+            self.assertEqual(load["max_parked_call_count"], 1024)
+        events = self.json("events", "example")
+        self.assertEqual(events["event"], 10)
+        self.assertEqual(events["open_events"][0]["event"], 11)
+        self.assertEqual(events["open_events"][0]["awaited"], [0])
+        self.assertEqual(events["open_events"][0]["ranks"][0]["session"], 1)
+        last = events["applied_events"][-1]
+        self.assertEqual((last["event"], last["update"], last["entry_count"],
+                          last["row_count"]), (10, "row_adam", 4, 3))
+        text = self.ok("events", "example")
+        self.assertIn("open event 11: 0 of 1 ranks have sealed; awaited: 0",
+                      text)
+        self.assertRegex(text, r"10 +row_adam +2 +4 +3 ")
+        digest = self.ok("digest", "example", "--event=10")
+        self.assertTrue(digest.startswith("08f097adffa7d20c"), digest)
+        file = self.folder / "late.npy"
+        npy(file, "<f4", (1, 64), bytes(256))
+        error = self.refused(1, "", "import", "example", str(file))
+        self.assertIn("`rowhouse reset example`", error)
+
+    def test_ranks_that_never_joined_are_awaited(self):
+        self.create("words", "--trainers=3")
+        text = self.ok("events", "words")
+        self.assertIn("0 of 3 ranks have sealed; awaited: 0-2", text)
+        self.assertIn("never joined", text)
+        self.assertIn("no event has been applied", text)
+        self.refused(1, "no server has a table none", "events", "none")
+
+
+class PushLogTest(CliTest):
+    def train(self):
+        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses], check=True,
+                       capture_output=True, timeout=120)
+
+    def start_recording(self, log, *more):
+        """A recorder that has begun."""
+        recorder = subprocess.Popen(
+            [harness.ROWHOUSE, "record", "example", str(log), "--json", *more,
+             "--servers=" + ",".join(self.cluster.addresses)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.kill)
+        self.assertIn("recording", recorder.stderr.readline())
+        return recorder
+
+    def test_a_recording_is_replayed_to_the_same_digest(self):
+        self.train()
+        self.ok("reset", "example", "--yes")
+        log = self.folder / "example.rhlog"
+        recorder = self.start_recording(log, "--until=10")
+        self.train()
+        out, error = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, error)
+        recorded = json.loads(out)
+        self.assertEqual((recorded["start_event"], recorded["last_event"]),
+                         (0, 10))
+        self.assertEqual(recorded["end_digest"]["digest"], "08f097adffa7d20c")
+        self.assertEqual(recorded["row_count"], 40)
+        replayed = self.json("replay", "again", str(log))
+        self.assertTrue(replayed["created"])
+        self.assertTrue(replayed["digests_equal"])
+        self.assertEqual(self.json("digest", "again")["digest"],
+                         "08f097adffa7d20c")
+        text = self.ok("replay", "one", str(log), "--shards=1")
+        self.assertIn("digest 08f097adffa7d20c at event 10, the same as the "
+                      "recorded table's", text)
+        self.assertEqual(len(self.json("describe", "one")["shards"]), 1)
+        done = run("replay", "--inspect", str(log))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("events 1 to 10 of table example", done.stdout)
+        self.refused(2, "--overwrite", "record", "example", str(log))
+        bad = self.folder / "bad.rhlog"
+        bad.write_bytes(log.read_bytes()[:100] + b"?" + log.read_bytes()[101:])
+        self.refused(2, "damaged", "replay", "bad", str(bad))
+
+    def test_an_interrupt_ends_a_recording_in_order(self):
+        self.train()
+        log = self.folder / "short.rhlog"
+        recorder = self.start_recording(log)
+        recorder.send_signal(signal.SIGINT)
+        out, error = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, error)
+        self.assertEqual(json.loads(out)["last_event"], 10)
+        done = run("replay", "--inspect", str(log), "--json")
+        self.assertTrue(json.loads(done.stdout)["complete"])
+
+    def test_what_cannot_be_replayed(self):
+        self.refused(2, "wanted FILE", "replay", "words")
+        self.refused(2, "/nowhere", "replay", "words", "/nowhere.rhlog")
+        self.refused(2, "/nowhere", "replay", "--inspect", "/nowhere.rhlog")
+
+
+class BenchTest(CliTest):
+    FLAGS = ("--rows=1000", "--dim=8", "--batch=64", "--seconds=0.5",
+             "--warm-up=0.1")
+
+    def test_a_load_is_measured_and_its_table_goes(self):
+        report = self.json("bench", *self.FLAGS, "--trainers=2", "--pulls=2")
+        for operation in ("pull", "push", "event"):
+            measured = report[operation]
+            self.assertGreater(measured["calls"], 0)
+            self.assertGreater(measured["p50_seconds"], 0)
+            self.assertLessEqual(measured["p50_seconds"],
+                                 measured["p99_seconds"])
+            self.assertLessEqual(measured["p99_seconds"],
+                                 measured["p999_seconds"])
+        self.assertGreater(report["client_cpu_seconds_per_gigabyte"], 0)
+        pull = report["pull"]
+        self.assertAlmostEqual(pull["rows_per_second"],
+                               64 * pull["calls_per_second"], delta=1)
+        self.assertAlmostEqual(pull["gigabytes_per_second"] * 1e9,
+                               16 * pull["rows_per_second"], delta=100)
+        self.assertEqual(self.json("list")["tables"], [])
+
+    def test_reads_alone(self):
+        text = self.ok("bench", *self.FLAGS, "--pushes=0", "--dtype=fp32")
+        self.assertRegex(text, r"(?m)^pull ")
+        self.assertNotRegex(text, r"(?m)^(push|event) ")
+
+    def test_a_table_that_is_there_is_left_alone(self):
+        self.create("mine")
+        self.refused(1, "--replace", "bench", *self.FLAGS, "--table=mine")
+        self.assertEqual(self.json("describe", "mine")["spec"]["dim"], DIM)
+        self.ok("bench", *self.FLAGS, "--table=mine", "--replace")
+        self.assertEqual(self.json("list")["tables"], [])
+
+    def test_an_interrupt_leaves_nothing_behind(self):
+        process = subprocess.Popen(
+            [harness.ROWHOUSE, "bench", "--rows=1000", "--dim=8", "--batch=64",
+             "--seconds=600", "--servers=" + ",".join(self.cluster.addresses)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = process.stderr.readline()  # It is under way.
+        self.assertIn("bench [", line)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(out, "")
+        self.assertIn("interrupted", err)
+        self.assertEqual(self.json("list")["tables"], [])
+
+
+if __name__ == "__main__":
+    harness.main()
