@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "kernels/backend.h"
+#include "tests/kernels/require_gpu.h"
 #include "tests/testing/status_matchers.h"
 
 namespace rowhouse::kernels {
@@ -28,6 +29,7 @@ using ::rowhouse::testing::StatusIs;
 struct BackendCase {
   std::string name;
   std::function<absl::StatusOr<std::unique_ptr<Backend>>()> make;
+  bool is_gpu = false;
 };
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) {
@@ -83,11 +85,10 @@ class BackendTest : public ::testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<Backend>> made = GetParam().make();
-    const bool absent =
-        absl::IsUnimplemented(made.status()) || absl::IsNotFound(made.status());
-    if (absent && std::getenv("ROWHOUSE_REQUIRE_GPU") == nullptr) {
-      GTEST_SKIP() << made.status();
-    }
+    // A CPU may lack an instruction set.
+    const bool may_lack = GetParam().is_gpu ? MayLackGpu(made.status())
+                                            : absl::IsNotFound(made.status());
+    if (may_lack) GTEST_SKIP() << made.status();
     ASSERT_THAT(made, IsOk());
     backend_ = *std::move(made);
   }

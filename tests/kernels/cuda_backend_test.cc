@@ -5,7 +5,8 @@ namespace rowhouse::kernels {
 INSTANTIATE_TEST_SUITE_P(Cuda, BackendTest,
                          ::testing::Values(BackendCase{
                              "Device0",
-                             [] { return MakeBackend({BackendKind::kCuda}); }}),
+                             [] { return MakeBackend({BackendKind::kCuda}); },
+                             /*is_gpu=*/true}),
                          NameOfCase);
 
 }  // namespace rowhouse::kernels

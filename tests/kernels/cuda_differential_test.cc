@@ -8,6 +8,7 @@
 #include "kernels/backend.h"
 #include "tests/kernels/backend_conformance.h"
 #include "tests/kernels/differential_case.h"
+#include "tests/kernels/require_gpu.h"
 #include "tests/testing/random.h"
 
 namespace rowhouse::kernels {
@@ -28,11 +29,7 @@ class CudaDifferentialTest : public ::testing::Test {
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<Backend>> cuda =
         MakeBackend({BackendKind::kCuda});
-    const bool absent =
-        absl::IsUnimplemented(cuda.status()) || absl::IsNotFound(cuda.status());
-    if (absent && std::getenv("ROWHOUSE_REQUIRE_GPU") == nullptr) {
-      GTEST_SKIP() << cuda.status();
-    }
+    if (MayLackGpu(cuda.status())) GTEST_SKIP() << cuda.status();
     ASSERT_THAT(cuda, IsOk());
     cuda_ = *std::move(cuda);
     absl::StatusOr<std::unique_ptr<Backend>> cpu = MakeBackend({});

@@ -16,6 +16,7 @@
 
 #include "kernels/element.h"
 #include "tests/kernels/backend_conformance.h"
+#include "tests/kernels/require_gpu.h"
 #include "tests/testing/random.h"
 
 namespace rowhouse::kernels {
@@ -126,11 +127,7 @@ class DifferentialTest : public ::testing::Test {
   void SetUp() override {
     absl::StatusOr<std::unique_ptr<Backend>> made =
         MakeBackend({BackendKind::kCuda});
-    const bool absent =
-        absl::IsUnimplemented(made.status()) || absl::IsNotFound(made.status());
-    if (absent && std::getenv("ROWHOUSE_REQUIRE_GPU") == nullptr) {
-      GTEST_SKIP() << made.status();
-    }
+    if (MayLackGpu(made.status())) GTEST_SKIP() << made.status();
     ASSERT_THAT(made, IsOk());
     cuda_ = *std::move(made);
     cpu_ = MakeBackend({}).value();
