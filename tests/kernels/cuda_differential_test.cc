@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
+#include <iterator>
 
 #include "kernels/backend.h"
-#include "tests/kernels/backend_conformance.h"
+#include "tests/kernels/differential.h"
 #include "tests/kernels/differential_case.h"
-#include "tests/kernels/require_gpu.h"
 #include "tests/testing/random.h"
 
 namespace rowhouse::kernels {
@@ -16,33 +15,17 @@ namespace {
 
 using ::rowhouse::testing::Random;
 
-constexpr int64_t kDims[] = {1, 3, 31, 32, 96, 768, 1000, 7168};
-
 // Fewer cases than these are for tools that slow a device down.
 int64_t CaseCount(int64_t usual) {
   const char* text = std::getenv("ROWHOUSE_TEST_CASES");
   return text == nullptr ? usual : std::min<int64_t>(usual, std::atoll(text));
 }
 
-class CudaDifferentialTest : public ::testing::Test {
+class CudaDifferentialTest : public DifferentialTest {
  protected:
-  void SetUp() override {
-    absl::StatusOr<std::unique_ptr<Backend>> cuda =
-        MakeBackend({BackendKind::kCuda});
-    if (MayLackGpu(cuda.status())) GTEST_SKIP() << cuda.status();
-    ASSERT_THAT(cuda, IsOk());
-    cuda_ = *std::move(cuda);
-    absl::StatusOr<std::unique_ptr<Backend>> cpu = MakeBackend({});
-    ASSERT_THAT(cpu, IsOk());
-    cpu_ = *std::move(cpu);
-  }
-
   void Compare(const DifferentialCase& work) {
     ExpectSameBits(RunCase(*cuda_, work), RunCase(*cpu_, work));
   }
-
-  std::unique_ptr<Backend> cuda_;
-  std::unique_ptr<Backend> cpu_;
 };
 
 TEST_F(CudaDifferentialTest, SmallCases) {
