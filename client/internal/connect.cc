@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/internal/cluster_core.h"
+#include "client/internal/grpc_connection.h"
 #include "client/internal/grpc_shard_channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -28,8 +29,9 @@ grpc::ChannelArguments MakeArguments(const ClusterOptions& options) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // The library backs off itself; a server that is back is found soon.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  const int attempt = Milliseconds(internal::kConnectAttempt);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, attempt);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, attempt);
   // Repeats are the library's: it knows what a repeat means.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {

@@ -7,16 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/grpc_call.h"
+#include "client/internal/grpc_connection.h"
 #include "client/internal/grpc_convert.h"
 #include "client/internal/grpc_head_stream.h"
 #include "client/internal/grpc_record_stream.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
-#include "rowhouse/v1/event_service.grpc.pb.h"
-#include "rowhouse/v1/lm_head_service.grpc.pb.h"
-#include "rowhouse/v1/row_service.grpc.pb.h"
-#include "rowhouse/v1/server_service.grpc.pb.h"
-#include "rowhouse/v1/table_service.grpc.pb.h"
 
 namespace rowhouse::client::internal {
 namespace {
@@ -37,14 +33,9 @@ class GrpcShardChannel final : public ShardChannel {
   GrpcShardChannel(
       std::string address,
       const std::vector<std::shared_ptr<grpc::Channel>>& connections)
-      : address_(std::move(address)),
-        servers_(connections.front()),
-        tables_(connections.front()),
-        events_(connections.front()) {
+      : address_(std::move(address)) {
     for (const std::shared_ptr<grpc::Channel>& connection : connections) {
-      rows_.push_back(std::make_unique<v1::RowService::Stub>(connection));
-      heads_.push_back(std::make_unique<v1::LmHeadService::Stub>(connection));
-      records_.push_back(std::make_unique<v1::EventService::Stub>(connection));
+      connections_.push_back(std::make_unique<GrpcConnection>(connection));
     }
   }
 
@@ -52,7 +43,7 @@ class GrpcShardChannel final : public ShardChannel {
 
   absl::StatusOr<ServerInfo> GetServer(const CallContext& context) override {
     v1::GetServerResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(servers_,
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).servers,
                                    &v1::ServerService::Stub::GetServer, context,
                                    v1::GetServerRequest(), response));
     return FromProto(response, address_);
@@ -65,7 +56,7 @@ class GrpcShardChannel final : public ShardChannel {
     request.set_name(ResourceName(table));
     *request.mutable_spec() = ToProto(spec);
     v1::CreateTableResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_,
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).tables,
                                    &v1::TableService::Stub::CreateTable,
                                    context, request, response));
     return FromProto(response.table());
@@ -76,8 +67,9 @@ class GrpcShardChannel final : public ShardChannel {
     v1::GetTableRequest request;
     request.set_name(ResourceName(table));
     v1::GetTableResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_, &v1::TableService::Stub::GetTable,
-                                   context, request, response));
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).tables,
+                                   &v1::TableService::Stub::GetTable, context,
+                                   request, response));
     return FromProto(response.table());
   }
 
@@ -86,8 +78,9 @@ class GrpcShardChannel final : public ShardChannel {
     v1::ListTablesRequest request;
     request.set_page_token(page_token);
     v1::ListTablesResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_, &v1::TableService::Stub::ListTables,
-                                   context, request, response));
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).tables,
+                                   &v1::TableService::Stub::ListTables, context,
+                                   request, response));
     ShardTablePage page;
     page.next_page_token = response.next_page_token();
     for (const v1::Table& table : response.tables()) {
@@ -108,8 +101,8 @@ class GrpcShardChannel final : public ShardChannel {
     request.set_trainer_count(trainer_count);
     request.set_from_event(from_event);
     v1::UpdateTableResponse response;
-    return Unary(tables_, &v1::TableService::Stub::UpdateTable, context,
-                 request, response);
+    return Unary(First(context).tables, &v1::TableService::Stub::UpdateTable,
+                 context, request, response);
   }
 
   absl::Status ResetTable(std::string_view table,
@@ -117,8 +110,8 @@ class GrpcShardChannel final : public ShardChannel {
     v1::ResetTableRequest request;
     request.set_name(ResourceName(table));
     v1::ResetTableResponse response;
-    return Unary(tables_, &v1::TableService::Stub::ResetTable, context, request,
-                 response);
+    return Unary(First(context).tables, &v1::TableService::Stub::ResetTable,
+                 context, request, response);
   }
 
   absl::Status DeleteTable(std::string_view table,
@@ -126,8 +119,8 @@ class GrpcShardChannel final : public ShardChannel {
     v1::DeleteTableRequest request;
     request.set_name(ResourceName(table));
     v1::DeleteTableResponse response;
-    return Unary(tables_, &v1::TableService::Stub::DeleteTable, context,
-                 request, response);
+    return Unary(First(context).tables, &v1::TableService::Stub::DeleteTable,
+                 context, request, response);
   }
 
   absl::StatusOr<ShardDigest> DigestTable(std::string_view table,
@@ -137,7 +130,7 @@ class GrpcShardChannel final : public ShardChannel {
     request.set_name(ResourceName(table));
     if (exact_event.has_value()) request.set_exact_event(*exact_event);
     v1::DigestTableResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(tables_,
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).tables,
                                    &v1::TableService::Stub::DigestTable,
                                    context, request, response));
     return ShardDigest{response.event(),
@@ -156,7 +149,7 @@ class GrpcShardChannel final : public ShardChannel {
     auto request = ForTrainer<v1::OpenSessionRequest>(table, trainer);
     request.set_owner(owner);
     v1::OpenSessionResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).events,
                                    &v1::EventService::Stub::OpenSession,
                                    context, request, response));
     return FromProto(response.lease_duration());
@@ -167,8 +160,9 @@ class GrpcShardChannel final : public ShardChannel {
       const CallContext& context) override {
     auto request = ForTrainer<v1::KeepAliveRequest>(table, trainer);
     v1::KeepAliveResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(events_, &v1::EventService::Stub::KeepAlive,
-                                   context, request, response));
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).events,
+                                   &v1::EventService::Stub::KeepAlive, context,
+                                   request, response));
     return FromProto(response.lease_duration());
   }
 
@@ -179,8 +173,9 @@ class GrpcShardChannel final : public ShardChannel {
     request.set_event(event);
     request.set_part_count(part_count);
     v1::SealContributionResponse response;
-    return Unary(events_, &v1::EventService::Stub::SealContribution, context,
-                 request, response);
+    return Unary(First(context).events,
+                 &v1::EventService::Stub::SealContribution, context, request,
+                 response);
   }
 
   absl::Status Discard(std::string_view table, TrainerSession trainer,
@@ -188,15 +183,16 @@ class GrpcShardChannel final : public ShardChannel {
     auto request = ForTrainer<v1::DiscardContributionRequest>(table, trainer);
     request.set_event(event);
     v1::DiscardContributionResponse response;
-    return Unary(events_, &v1::EventService::Stub::DiscardContribution, context,
-                 request, response);
+    return Unary(First(context).events,
+                 &v1::EventService::Stub::DiscardContribution, context, request,
+                 response);
   }
 
   absl::StatusOr<EventState> GetEventState(
       std::string_view table, const EventWait& wait,
       const CallContext& context) override {
     v1::GetEventStateResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).events,
                                    &v1::EventService::Stub::GetEventState,
                                    context, ToProto(table, wait), response));
     return FromProto(response);
@@ -209,7 +205,7 @@ class GrpcShardChannel final : public ShardChannel {
     request.set_table(ResourceName(table));
     request.set_event(event);
     v1::GetEventStatisticsResponse response;
-    ROWHOUSE_RETURN_IF_ERROR(Unary(events_,
+    ROWHOUSE_RETURN_IF_ERROR(Unary(First(context).events,
                                    &v1::EventService::Stub::GetEventStatistics,
                                    context, request, response));
     return ShardStatistics{{response.significand_sums().begin(),
@@ -225,8 +221,8 @@ class GrpcShardChannel final : public ShardChannel {
     request.set_event(event);
     *request.mutable_commit() = ToProto(commit);
     v1::CommitEventResponse response;
-    return Unary(events_, &v1::EventService::Stub::CommitEvent, context,
-                 request, response);
+    return Unary(First(context).events, &v1::EventService::Stub::CommitEvent,
+                 context, request, response);
   }
 
   absl::StatusOr<PullAnswer> Pull(const PullCall& call, RowSink sink,
@@ -236,28 +232,30 @@ class GrpcShardChannel final : public ShardChannel {
 
   absl::StatusOr<std::unique_ptr<RecordStream>> OpenRecording(
       const RecordCall& call, const CallContext& context) override {
-    return OpenGrpcRecordStream(*records_[NextConnection()], call, context);
+    return OpenGrpcRecordStream(Next(context).events, call, context);
   }
 
   absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
       const HeadHeader& header, const CallContext& context) override {
-    return OpenGrpcHeadStream(*heads_[NextConnection()], header, context);
+    return OpenGrpcHeadStream(Next(context).heads, header, context);
   }
 
  private:
-  size_t NextConnection() {
-    return next_.fetch_add(1, std::memory_order_relaxed) % rows_.size();
+  // The connection of the small calls.
+  GrpcConnection& First(const CallContext& context) {
+    connections_.front()->AwaitReconnect(context);
+    return *connections_.front();
   }
-  v1::RowService::Stub& rows() { return *rows_[NextConnection()]; }
+  // Bulk calls take turns.
+  GrpcConnection& Next(const CallContext& context) {
+    const size_t turn = next_.fetch_add(1, std::memory_order_relaxed);
+    GrpcConnection& connection = *connections_[turn % connections_.size()];
+    connection.AwaitReconnect(context);
+    return connection;
+  }
 
   const std::string address_;
-  v1::ServerService::Stub servers_;
-  v1::TableService::Stub tables_;
-  v1::EventService::Stub events_;
-  // By connection; calls take turns.
-  std::vector<std::unique_ptr<v1::RowService::Stub>> rows_;
-  std::vector<std::unique_ptr<v1::LmHeadService::Stub>> heads_;
-  std::vector<std::unique_ptr<v1::EventService::Stub>> records_;
+  std::vector<std::unique_ptr<GrpcConnection>> connections_;
   std::atomic<size_t> next_ = 0;
 };
 
@@ -270,7 +268,7 @@ absl::Status GrpcShardChannel::ImportRows(std::string_view table,
   const int64_t message_rows = std::max<int64_t>(1, kMessageBytes / row_bytes);
   GrpcCall call(context);
   v1::ImportRowsResponse response;
-  const auto writer = rows().ImportRows(call.get(), &response);
+  const auto writer = Next(context).rows.ImportRows(call.get(), &response);
   v1::ImportRowsRequest message;
   v1::ImportRowsHeader& header = *message.mutable_header();
   header.set_table(ResourceName(table));
@@ -308,7 +306,7 @@ absl::StatusOr<PullAnswer> GrpcShardChannel::Pull(const PullCall& pull,
   request.set_return_handle(pull.return_handle);
   request.set_training(pull.training);
   GrpcCall call(context);
-  const auto reader = rows().PullRows(call.get(), request);
+  const auto reader = Next(context).rows.PullRows(call.get(), request);
   v1::PullRowsResponse message;
   PullAnswer answer;
   absl::Status landed = absl::OkStatus();
@@ -332,7 +330,7 @@ absl::StatusOr<PushAnswer> GrpcShardChannel::Push(const PushCall& push,
   const RowSelection& selection = *push.selection;
   GrpcCall call(context);
   v1::PushGradientsResponse response;
-  const auto writer = rows().PushGradients(call.get(), &response);
+  const auto writer = Next(context).rows.PushGradients(call.get(), &response);
   v1::PushGradientsRequest message;
   v1::PushGradientsHeader& header = *message.mutable_header();
   header.set_table(ResourceName(push.table));

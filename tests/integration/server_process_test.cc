@@ -1,6 +1,8 @@
 // The binary: flags, exit codes, and how it ends.
 
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,13 +14,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
+#include "rowhouse/cluster.h"
+#include "rowhouse/survey.h"
 #include "rowhouse/v1/server_service.grpc.pb.h"
 #include "tests/integration/process.h"
+#include "tests/testing/status_matchers.h"
 
 namespace rowhouse::testing {
 namespace {
@@ -37,6 +44,33 @@ std::string TableText(int64_t row_count) {
          "gradient_reduction: GRADIENT_REDUCTION_SUM "
          "max_contribution_row_count: 1 max_part_count: 1 sparse {} } }\n";
 }
+
+// A port of this machine on which nobody listens, and which a server can take.
+class ReservedPort {
+ public:
+  ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int yes = 1;
+    EXPECT_EQ(setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)),
+              0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(socket_, generic, size), 0);
+    EXPECT_EQ(getsockname(socket_, generic, &size), 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~ReservedPort() { close(socket_); }
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+
+  const std::string& address() const { return address_; }
+
+ private:
+  const int socket_;
+  std::string address_;
+};
 
 class ServerProcessTest : public ::testing::Test {
  protected:
@@ -125,6 +159,23 @@ TEST_F(ServerProcessTest, APortServesOneServerOnly) {
   const std::string address = AddressOf(*first);
   ExpectRefusal({"--config=" + config_, "--listen=" + address}, 3,
                 address + " cannot be bound");
+}
+
+// gRPC brings a connection on only while some thread of the process is in a
+// call, or looks every 5 seconds; here none is while the client waits.
+TEST_F(ServerProcessTest, AClientFindsAServerThatCameUpAfterItsFirstTry) {
+  const ReservedPort port;
+  client::ClusterOptions options;
+  options.addresses = {port.address()};
+  options.check_servers = false;
+  const auto cluster = client::Cluster::Connect(options);
+  ASSERT_THAT(cluster, IsOk());
+  const client::ServerState away = (*cluster)->Survey().front();
+  EXPECT_EQ(away.status.code(), absl::StatusCode::kUnavailable);
+  const std::unique_ptr<Process> process =
+      Serve({"--listen=" + port.address()});
+  ASSERT_EQ(AddressOf(*process), port.address());
+  EXPECT_THAT((*cluster)->ListTables({.timeout = absl::Seconds(4)}), IsOk());
 }
 
 TEST_F(ServerProcessTest, RefusesFlagsThatItDoesNotKnow) {
