@@ -171,16 +171,25 @@ constexpr float RowAdamDenominator(float v, const RowAdamFactors& f) {
   return SquareRoot(v) + f.eps;
 }
 
-/// The new value of weight `p` for the merged gradient `g`, before it is
-/// rounded to the table's type:
-/// `u = ((g*grad_mul) / denominator) * step_size; if (u*p > 0) u += p*decay;
-/// p - u`.
-constexpr float UpdateWeight(float p, float g, float denominator,
-                             const RowAdamFactors& f) {
-  const float u = ((g * f.grad_mul) / denominator) * f.step_size;
+/// What weight decay aside a merged gradient takes from a weight, where
+/// `quotient` is `(g*grad_mul) / denominator`, each operation rounded.
+constexpr float WeightStep(float quotient, const RowAdamFactors& f) {
+  return quotient * f.step_size;
+}
+
+/// Weight `p` less step `u`, before it is rounded to the table's type:
+/// `if (u*p > 0) u += p*decay; p - u`.
+constexpr float TakeStep(float p, float u, const RowAdamFactors& f) {
   // Both values, then a choice: a branch would keep loops from vectorizing.
   const float decayed = u + p * f.decay;
   return p - (u * p > 0.0F ? decayed : u);
+}
+
+/// The new value of weight `p` for the merged gradient `g`, before it is
+/// rounded to the table's type.
+constexpr float UpdateWeight(float p, float g, float denominator,
+                             const RowAdamFactors& f) {
+  return TakeStep(p, WeightStep((g * f.grad_mul) / denominator, f), f);
 }
 
 }  // namespace rowhouse::kernels

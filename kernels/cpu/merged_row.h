@@ -17,6 +17,8 @@ struct OneEntry {
   const Gradient* row;
 
   float operator()(int64_t j) const { return 0.0F + Widen(row[j]); }
+  /// The same but for the sign of a zero.
+  float Unsigned(int64_t j) const { return Widen(row[j]); }
   /// Rounded to the entry's type, which it is of; any NaN may stand for NaN.
   float Rounded(int64_t j) const { return (*this)(j); }
   /// Columns `j` and `j + 1`.
@@ -36,6 +38,7 @@ struct EntrySum {
   const float* row;
 
   float operator()(int64_t j) const { return row[j]; }
+  float Unsigned(int64_t j) const { return row[j]; }
   float Rounded(int64_t j) const { return Widen(Narrow<Gradient>(row[j])); }
   Bf16Pair Pair(int64_t j) const { return {row[j], row[j + 1]}; }
 };

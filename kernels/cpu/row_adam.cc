@@ -1,7 +1,6 @@
 #include "kernels/cpu/row_adam.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -11,66 +10,26 @@
 #include "kernels/cpu/merged_row.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/cpu/statistics.h"
+#include "kernels/cpu/weight_update.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
 
 constexpr int64_t kStateBytes = sizeof(float) + sizeof(int32_t);
 
-// Writes columns `[begin, end)` of the updated row to `to` and says whether all
-// of them are finite.
-template <typename Merged>
-bool UpdateColumns(const uint16_t* __restrict from, const Merged& g,
-                   float denominator, RowAdamFactors factors, int64_t begin,
-                   int64_t end, uint16_t* __restrict to) {
-  // Each half's exponent of all ones carries into its sign's place.
-  uint32_t carries = 0;
-  const auto carries_of = [](uint32_t word) {
-    return (word & 0x7f807f80U) + 0x00800080U;
-  };
-  const int64_t pairs_end = end - (end - begin) % 2;
-  for (int64_t j = begin; j < pairs_end; j += 2) {
-    const Bf16Pair p = Bf16Pair::Load(from + j);
-    const Bf16Pair merged = g.Pair(j);
-    const uint32_t word =
-        Bf16Pair{UpdateWeight(p.even, merged.even, denominator, factors),
-                 UpdateWeight(p.odd, merged.odd, denominator, factors)}
-            .Word();
-    std::memcpy(to + j, &word, sizeof(word));
-    carries |= carries_of(word);
-  }
-  if (pairs_end < end) {
-    to[pairs_end] = Narrow<uint16_t>(UpdateWeight(
-        Widen(from[pairs_end]), g(pairs_end), denominator, factors));
-    carries |= carries_of(to[pairs_end]);
-  }
-  return (carries & 0x80008000U) == 0;
-}
-
-template <typename Merged>
-bool UpdateColumns(const float* __restrict from, const Merged& g,
-                   float denominator, RowAdamFactors factors, int64_t begin,
-                   int64_t end, float* __restrict to) {
-  int32_t largest = 0;  // Of the bits without sign.
-  for (int64_t j = begin; j < end; ++j) {
-    to[j] = Narrow<float>(UpdateWeight(from[j], g(j), denominator, factors));
-    largest =
-        std::max(largest, std::bit_cast<int32_t>(to[j]) & int32_t{0x7fffffff});
-  }
-  return largest < 0x7f800000;
-}
-
 // One body's share of an event, with its scratch.
 template <typename Weight, typename Gradient>
 class EventShare {
  public:
   EventShare(const RowTable& table, const RowAdamEvent& event,
-             const EntryList& entries)
+             const EntryList& entries, bool has_fma)
       : table_(table),
         event_(event),
+        has_fma_(has_fma),
         entries_(entries),
         weights_(static_cast<Weight*>(table.weights)),
         sum_(table.dim),
+        steps_(table.dim),
         new_row_(static_cast<size_t>(table.dim)) {}
 
   void Prefetch(const Entry& entry) const {
@@ -103,8 +62,9 @@ class EventShare {
               const Before& before) {
     const int64_t slot = run.front().slot;
     const bool any_value = event_.policy == NonFinitePolicy::kPropagate;
-    const float mean_square =
-        SumOfSquares(table_.dim, g, before) / static_cast<float>(table_.dim);
+    const float sum_of_squares = SumOfSquares(
+        table_.dim, [&](int64_t j) { return g.Unsigned(j); }, before);
+    const float mean_square = sum_of_squares / static_cast<float>(table_.dim);
     // A sum that is not finite has a mean square that is not finite.
     if (!any_value && !IsFinite(mean_square)) return false;
 
@@ -124,16 +84,21 @@ class EventShare {
     const Weight* row_ahead =
         weights_ + EntryAhead(entries_, run.back()).slot * table_.dim;
     const float denominator = RowAdamDenominator(v, event_.factors);
-    bool finite = true;
-    for (int64_t j = 0; j < table_.dim; j += kBlockColumns) {
-      PrefetchBlock(row_ahead, j, table_.dim);
-      finite &= UpdateColumns(row, g, denominator, event_.factors, j,
-                              std::min(table_.dim, j + kBlockColumns),
-                              new_row_.data());
+    const auto fetch = [&](int64_t begin, int64_t end) {
+      PrefetchColumns(row_ahead, begin, end, table_.dim);
+    };
+    if (has_fma_ && !any_value &&
+        Magnitudes::Of(g.row, row, table_.dim)
+            .AreUsual(sum_of_squares, denominator, event_.factors)) {
+      UpdateInPlace(row, g, table_.dim, Quotient(denominator), event_.factors,
+                    steps_, fetch);
+    } else {
+      const bool finite = UpdateBeside(row, g, table_.dim, denominator,
+                                       event_.factors, fetch, new_row_.data());
+      if (!any_value && !finite) return false;
+      std::memcpy(row, new_row_.data(),
+                  static_cast<size_t>(table_.row_bytes()));
     }
-    if (!any_value && !finite) return false;
-
-    std::memcpy(row, new_row_.data(), static_cast<size_t>(table_.row_bytes()));
     second_moment = v;
     last_event = static_cast<int32_t>(history.event_count + 1);
     report_.bytes_moved += table_.row_bytes() + kStateBytes;
@@ -142,9 +107,11 @@ class EventShare {
 
   const RowTable table_;
   const RowAdamEvent& event_;
+  const bool has_fma_;
   const EntryList& entries_;
   Weight* const weights_;
   RowRunSum sum_;
+  RowSteps steps_;
   std::vector<Weight> new_row_;
   EventReport report_;
 };
@@ -154,9 +121,11 @@ void ApplyEvent(Executor& executor, const RowTable& table,
                 const RowAdamEvent& event, EventReport& report) {
   const int64_t entry_bytes = table.dim * int64_t{sizeof(Gradient)};
   const EntryList entries = MergeParts(executor, event.parts, entry_bytes);
+  const bool has_fma = executor.isa() != CpuIsa::kPortable;
   VectorFor(executor, entries.size, RowGrain(entry_bytes + table.row_bytes()),
             [&](int64_t begin, int64_t end) {
-              EventShare<Weight, Gradient> share(table, event, entries);
+              EventShare<Weight, Gradient> share(table, event, entries,
+                                                 has_fma);
               ForEachRun(
                   entries, begin, end,
                   [&](const Entry& entry) { share.Prefetch(entry); },

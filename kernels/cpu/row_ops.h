@@ -40,14 +40,20 @@ inline void PrefetchRow(const void* row, int64_t row_bytes) {
 /// waits on few lines at a time, so what comes next is asked for bit by bit.
 inline constexpr int64_t kBlockColumns = 256;
 
+/// Asks for the lines of columns `[begin, end)` of a row, as far as its `dim`.
+template <typename T>
+void PrefetchColumns(const T* row, int64_t begin, int64_t end, int64_t dim) {
+  constexpr int64_t kLineElements = 64 / int64_t{sizeof(T)};
+  end = std::min(end, dim);
+  for (int64_t j = begin; j < end; j += kLineElements) {
+    __builtin_prefetch(row + j);
+  }
+}
+
 /// Asks for the lines of a block of a row's `dim` columns.
 template <typename T>
 void PrefetchBlock(const T* row, int64_t first_column, int64_t dim) {
-  constexpr int64_t kLineElements = 64 / int64_t{sizeof(T)};
-  const int64_t end = std::min(dim, first_column + kBlockColumns);
-  for (int64_t j = first_column; j < end; j += kLineElements) {
-    __builtin_prefetch(row + j);
-  }
+  PrefetchColumns(row, first_column, first_column + kBlockColumns, dim);
 }
 
 /// What loops over blocks do before each where they fetch nothing.
@@ -169,6 +175,15 @@ struct Bf16Pair {
     std::memcpy(&word, from, sizeof(word));
     return {std::bit_cast<float>(word << 16),
             std::bit_cast<float>(word & 0xffff0000U)};
+  }
+  /// Both, rounded, if they are numbers; a NaN that a bf16 holds stays a NaN,
+  /// and any other may become a number.
+  uint32_t NumberWord() const {
+    const auto high = [](float x) {
+      const uint32_t bits = std::bit_cast<uint32_t>(x);
+      return bits + 0x7fffU + ((bits >> 16) & 1U);
+    };
+    return (high(odd) & 0xffff0000U) | high(even) >> 16;
   }
   /// Both, rounded.
   uint32_t Word() const {

@@ -4,6 +4,7 @@
 #include "kernels/cpu_isa.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -141,6 +142,79 @@ TEST_P(CpuIsaTest, RowAdamEvent) {
       Append(weights, report.untouched_row_count);
       Append(weights, statistics);
       Append(weights, digest);
+      return weights;
+    });
+  }
+}
+
+// Each row in a range of its own, out to where values stop being finite or
+// normal: what serves most rows must know which it does not.
+Bytes RowsOfAllRanges(Random& random, int64_t rows, int64_t dim, DType dtype) {
+  Bytes bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t middle = random.Integer(-140, 128);
+    const int64_t spread = random.Integer(0, 30);
+    for (int64_t j = 0; j < dim; ++j) {
+      const auto exponent =
+          static_cast<int>(middle + random.Integer(-spread, spread));
+      const float x = random.Chance(0.05)
+                          ? 0.0F
+                          : std::ldexp(random.Uniform(-2, 2), exponent);
+      if (dtype == DType::kBf16) {
+        Append(bytes, FloatToBf16(x));
+      } else {
+        Append(bytes, x);
+      }
+    }
+  }
+  return bytes;
+}
+
+double ScalarOfAnyRange(Random& random, int64_t most_exponent) {
+  const auto exponent =
+      static_cast<int>(random.Integer(-most_exponent, most_exponent));
+  return std::ldexp(random.Chance(0.5) ? -1.25 : 1.25, exponent);
+}
+
+TEST_P(CpuIsaTest, RowAdamEventOfAllRanges) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    ExpectSameBytes(seed, [](Backend& backend, Random& random) {
+      const int64_t dim = random.Integer(1, 300);
+      const int64_t rows = 40;
+      const DType dtype = kDTypes[random.Integer(0, 1)];
+      const DType gradient_dtype = kDTypes[random.Integer(0, 1)];
+      Bytes weights = RowsOfAllRanges(random, rows, dim, dtype);
+      std::vector<float> second_moment(rows);
+      for (float& v : second_moment) {
+        v = std::ldexp(1.0F, static_cast<int>(random.Integer(-149, 127)));
+      }
+      std::vector<int32_t> last_event(rows, 0);
+      const auto slots = RandomIntegers<int64_t>(random, rows, rows);
+      const Bytes gradient = RowsOfAllRanges(random, rows, dim, gradient_dtype);
+      RowTable table;
+      table.weights = weights.data();
+      table.second_moment = second_moment.data();
+      table.last_event = last_event.data();
+      table.row_count = rows;
+      table.dim = dim;
+      table.dtype = dtype;
+      const GradientPart part = {slots.data(), gradient.data(), rows};
+      const float none = 0;
+      RowAdamEvent event;
+      event.parts = {&part, 1};
+      event.gradient_dtype = gradient_dtype;
+      event.policy = kPolicies[random.Integer(0, 1)];
+      event.factors = NarrowScalars(
+          RowAdamScalars{ScalarOfAnyRange(random, 100),
+                         ScalarOfAnyRange(random, 20), 0.95,
+                         random.Chance(0.5) ? 0 : 0x1p-40,
+                         ScalarOfAnyRange(random, random.Chance(0.5) ? 1 : 60)},
+          1);
+      event.history = {&none, &none, 0};
+      EventReport report;
+      EXPECT_TRUE(backend.ApplyRowAdamEvent(table, event, report).ok());
+      for (const float v : second_moment) Append(weights, v);
+      Append(weights, report.untouched_row_count);
       return weights;
     });
   }
