@@ -43,12 +43,18 @@ inline RowAdamFactors NarrowScalars(const RowAdamScalars& scalars,
           static_cast<float>((1.0 - scalars.beta2) * (scale * scale))};
 }
 
+/// The optimizer's state of one row. Its words lie side by side, for an event
+/// reads and writes both, of rows far apart.
+struct alignas(8) RowState {
+  float second_moment = 0.0F;
+  int32_t last_event = 0;  ///< That updated the row; 0: none.
+};
+
 /// One shard's rows and their optimizer state. All pointers are the backend's
-/// memory; the shard owns it. 8 bytes of state a row.
+/// memory; the shard owns it.
 struct RowTable {
-  void* weights = nullptr;         ///< [row_count, dim], row-major, `dtype`.
-  float* second_moment = nullptr;  ///< [row_count].
-  int32_t* last_event = nullptr;   ///< [row_count]; 0: never updated.
+  void* weights = nullptr;     ///< [row_count, dim], row-major, `dtype`.
+  RowState* states = nullptr;  ///< [row_count].
   int64_t row_count = 0;
   int64_t dim = 0;
   DType dtype = DType::kBf16;

@@ -26,11 +26,9 @@ class Workload {
     table_.row_count = row_count;
     table_.dim = kDim;
     weights_ = Allocate(row_count * table_.row_bytes());
-    second_moment_ = Allocate(row_count * 4);
-    last_event_ = Allocate(row_count * 4);
+    states_ = Allocate(row_count * int64_t{sizeof(RowState)});
     table_.weights = weights_.data();
-    table_.second_moment = second_moment_.as<float>();
-    table_.last_event = last_event_.as<int32_t>();
+    table_.states = states_.as<RowState>();
     Check(Cuda().InitializeRows(table_, {Initializer::Kind::kUniform, 1, 0.05F},
                                 /*fresh=*/true));
     history_ = Allocate(4);
@@ -107,8 +105,7 @@ class Workload {
 
  private:
   Buffer weights_;
-  Buffer second_moment_;
-  Buffer last_event_;
+  Buffer states_;
   Buffer gradients_;
   Buffer out_;
   Buffer history_;

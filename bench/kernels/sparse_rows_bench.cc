@@ -17,6 +17,7 @@ namespace {
 
 using kernels::Beta2History;
 using kernels::Initializer;
+using kernels::RowState;
 
 constexpr double kStateBytes = 8;  // Second moment and last event of a row.
 constexpr double kSlotBytes = 8;
@@ -59,8 +60,7 @@ void BringCurrent(benchmark::State& state) {
   const int64_t missed = state.range(0);
   auto& table = Kept<PulledTable>(1000, 768);
   const Array<float> beta2(missed + 2, {0.95F});
-  const Array<float> moments(table.view().row_count, {1.0F});
-  const Array<int32_t> events(table.view().row_count, {1});
+  const Array<RowState> states(table.view().row_count, {{1.0F, 1}});
   const Beta2History history = {beta2.data(), beta2.data(), missed + 1};
   const auto count = static_cast<double>(table.sorted.count());
   Measure(
@@ -69,10 +69,7 @@ void BringCurrent(benchmark::State& state) {
         return TheBackend().BringCurrent(table.view(), history,
                                          table.sorted.span());
       },
-      [&] {
-        table.second_moment().CopyFrom(moments);
-        table.last_event().CopyFrom(events);
-      });
+      [&] { table.states().CopyFrom(states); });
 }
 BENCHMARK(BringCurrent)->Apply(Defaults)->ArgName("missed")->Arg(1)->Arg(64);
 

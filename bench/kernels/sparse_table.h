@@ -20,14 +20,12 @@ class SparseTable {
       : row_count_(kilo_rows * Size(1000, 1)),
         dim_(dim),
         weights_(row_count_ * dim),
-        second_moment_(row_count_),
-        last_event_(row_count_) {}
+        states_(row_count_) {}
 
   kernels::RowTable view() const {
     kernels::RowTable table;
     table.weights = weights_.data();
-    table.second_moment = second_moment_.data();
-    table.last_event = last_event_.data();
+    table.states = states_.data();
     table.row_count = row_count_;
     table.dim = dim_;
     return table;
@@ -38,15 +36,13 @@ class SparseTable {
   double row_bytes() const { return static_cast<double>(2 * dim_); }
   double row_count() const { return static_cast<double>(row_count_); }
 
-  Array<float>& second_moment() { return second_moment_; }
-  Array<int32_t>& last_event() { return last_event_; }
+  Array<kernels::RowState>& states() { return states_; }
 
  private:
   int64_t row_count_;
   int64_t dim_;
   Array<uint16_t> weights_;
-  Array<float> second_moment_;
-  Array<int32_t> last_event_;
+  Array<kernels::RowState> states_;
 };
 
 /// A table with `touched` slots in ascending and in random order, and as many

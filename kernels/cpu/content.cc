@@ -97,8 +97,9 @@ uint64_t Digest(Executor& executor, const RowTable& table,
               uint64_t sum = 0;
               for (int64_t i = begin; i < end; ++i) {
                 const float v = ReplaySecondMoment(
-                    table.second_moment[i], history.beta2, history.suffix_min,
-                    int64_t{table.last_event[i]} + 1, history.event_count);
+                    table.states[i].second_moment, history.beta2,
+                    history.suffix_min, int64_t{table.states[i].last_event} + 1,
+                    history.event_count);
                 sum += RowDigest(
                     table.first_row_id + i,
                     WordsContent(weights + i * row_bytes, row_bytes, secrets),

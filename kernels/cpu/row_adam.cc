@@ -15,7 +15,7 @@
 namespace rowhouse::kernels::cpu {
 namespace {
 
-constexpr int64_t kStateBytes = sizeof(float) + sizeof(int32_t);
+constexpr int64_t kStateBytes = sizeof(RowState);
 
 // One body's share of an event, with its scratch.
 template <typename Weight, typename Gradient>
@@ -35,8 +35,7 @@ class EventShare {
   void Prefetch(const Entry& entry) const {
     PrefetchRow(RowOf(entry), table_.dim * int64_t{sizeof(Gradient)});
     PrefetchRow(weights_ + entry.slot * table_.dim, table_.row_bytes());
-    __builtin_prefetch(table_.second_moment + entry.slot, 1);
-    __builtin_prefetch(table_.last_event + entry.slot, 1);
+    __builtin_prefetch(table_.states + entry.slot, 1);
   }
 
   void Apply(std::span<const Entry> run) {
@@ -69,12 +68,11 @@ class EventShare {
     if (!any_value && !IsFinite(mean_square)) return false;
 
     const Beta2History& history = event_.history;
-    float& second_moment = table_.second_moment[slot];
-    int32_t& last_event = table_.last_event[slot];
+    RowState& state = table_.states[slot];
     report_.bytes_moved += kStateBytes;
-    const float replayed =
-        ReplaySecondMoment(second_moment, history.beta2, history.suffix_min,
-                           int64_t{last_event} + 1, history.event_count);
+    const float replayed = ReplaySecondMoment(
+        state.second_moment, history.beta2, history.suffix_min,
+        int64_t{state.last_event} + 1, history.event_count);
     const float v =
         Canonical(UpdateSecondMoment(replayed, mean_square, event_.factors));
     if (!any_value && !IsFinite(v)) return false;
@@ -99,8 +97,7 @@ class EventShare {
       std::memcpy(row, new_row_.data(),
                   static_cast<size_t>(table_.row_bytes()));
     }
-    second_moment = v;
-    last_event = static_cast<int32_t>(history.event_count + 1);
+    state = {v, static_cast<int32_t>(history.event_count + 1)};
     report_.bytes_moved += table_.row_bytes() + kStateBytes;
     return true;
   }
@@ -153,14 +150,13 @@ void BringCurrent(Executor& executor, const RowTable& table,
         for (int64_t i = begin; i < end; ++i) {
           if (i + kRowsAhead < count) {
             const int64_t ahead = slots[static_cast<size_t>(i + kRowsAhead)];
-            __builtin_prefetch(table.second_moment + ahead, 1);
-            __builtin_prefetch(table.last_event + ahead, 1);
+            __builtin_prefetch(table.states + ahead, 1);
           }
-          const int64_t slot = slots[static_cast<size_t>(i)];
-          table.second_moment[slot] = ReplaySecondMoment(
-              table.second_moment[slot], history.beta2, history.suffix_min,
-              int64_t{table.last_event[slot]} + 1, history.event_count);
-          table.last_event[slot] = static_cast<int32_t>(history.event_count);
+          RowState& state = table.states[slots[static_cast<size_t>(i)]];
+          const float v = ReplaySecondMoment(
+              state.second_moment, history.beta2, history.suffix_min,
+              int64_t{state.last_event} + 1, history.event_count);
+          state = {v, static_cast<int32_t>(history.event_count)};
         }
       });
 }

@@ -55,10 +55,8 @@ void ClearBytes(Executor& executor, void* data, int64_t size_bytes) {
 void InitializeRows(Executor& executor, const RowTable& table,
                     const Initializer& initializer, bool fresh) {
   if (!fresh) {
-    ClearBytes(executor, table.second_moment,
-               table.row_count * int64_t{sizeof(float)});
-    ClearBytes(executor, table.last_event,
-               table.row_count * int64_t{sizeof(int32_t)});
+    ClearBytes(executor, table.states,
+               table.row_count * int64_t{sizeof(RowState)});
   }
   switch (initializer.kind) {
     case Initializer::Kind::kZeros:

@@ -54,9 +54,10 @@ __global__ void __launch_bounds__(kThreads)
   uint64_t digest = 0;
   for (int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarpSize;
        i < table.row_count; i += stride) {
+    const RowState state = table.states[i];
     const float v =
-        ReplaySecondMoment(table.second_moment[i], beta2, suffix_min,
-                           int64_t{table.last_event[i]} + 1, event_count);
+        ReplaySecondMoment(state.second_moment, beta2, suffix_min,
+                           int64_t{state.last_event} + 1, event_count);
     const ContentSum words = RowWords<kWhole>(
         weights + i * row_bytes, row_bytes, secrets, [](int64_t, uint64_t) {});
     digest +=

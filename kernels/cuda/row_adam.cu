@@ -19,11 +19,10 @@ struct Stage {
   Columns<Weight> weights[kGroups][kWarpSize];
 };
 
-// The state of a row on its way.
-struct RowState {
+// A row on its way.
+struct ComingRow {
   int64_t slot;
-  float v;
-  int32_t last_event;
+  RowState state;
 };
 
 // Entries `first .. first + 63`, lane `l` holding `first + l` and `+ 32 + l`:
@@ -196,12 +195,11 @@ __device__ bool UpdatePlainly(const RowAdamLaunch& e,
 
 // One row's event, from its merged gradient on.
 template <bool kVector, typename Weight, int kGroups>
-__device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
+__device__ void UpdateRow(const RowAdamLaunch& e, const ComingRow& coming,
                           const Columns<Weight> (&p)[kGroups][kWarpSize],
                           const LaneRow<kGroups>& g, int lane) {
   const float squares = SumOfSquares(g, lane);
-  const Moment moment =
-      NextMoment(e, state.v, state.last_event, squares, lane == 0);
+  const Moment moment = NextMoment(e, coming.state, squares, lane == 0);
   if (!moment.applies) return;
   const float denominator = RowAdamDenominator(moment.v, e.factors);
   WeightUpdate update(e.factors, denominator, squares);
@@ -226,13 +224,13 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const RowState& state,
     }
   }
   Weight* const row =
-      static_cast<Weight*>(e.table.weights) + state.slot * e.table.dim;
+      static_cast<Weight*>(e.table.weights) + coming.slot * e.table.dim;
 #pragma unroll
   for (int k = 0; k < kGroups; ++k) {
     StoreColumns<kVector>(next[k], row, k * kGroupColumns + lane * kLaneColumns,
                           e.table.dim);
   }
-  if (lane == 0) StoreMoment(e, state.slot, moment.v);
+  if (lane == 0) StoreMoment(e, coming.slot, moment.v);
 }
 
 // Blocks to fit on a multiprocessor, where all is bf16 and no wider than 768:
@@ -264,7 +262,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
     return kSingle || tile.IsHead(at + 1) || tile.IsLong(at);
   };
   const auto fetch = [&](int at, RowStage& to) {
-    RowState state = {};
+    ComingRow coming = {};
     if (kSingle || !tile.IsLong(at)) {
       const auto* const row =
           kSingle
@@ -273,14 +271,13 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
       FetchRow<kVector>(row, static_cast<int>(dim), lane, to.gradient);
     }
     if (is_last_of_run(at)) {
-      state.slot = tile.SlotOf(at);
+      coming.slot = tile.SlotOf(at);
       FetchRow<kVector>(
-          static_cast<const Weight*>(e.table.weights) + state.slot * dim,
+          static_cast<const Weight*>(e.table.weights) + coming.slot * dim,
           static_cast<int>(dim), lane, to.weights);
-      state.v = e.table.second_moment[state.slot];
-      state.last_event = e.table.last_event[state.slot];
+      coming.state = e.table.states[coming.slot];
     }
-    return state;
+    return coming;
   };
   // After entry `at`: the next of the tile's runs, or -1.
   const auto next_of = [&](int at) {
@@ -302,12 +299,12 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
   RunningSum<kGroups> sum(totals[kSingle ? 0 : warp], lane);
   RowStage* now = &stages[warp][0];
   RowStage* other = &stages[warp][1];
-  RowState state = fetch(at, *now);
+  ComingRow coming = fetch(at, *now);
   asm volatile("cp.async.commit_group;" ::: "memory");
   while (at >= 0) {
     const int following = next_of(at);
-    RowState following_state = {};
-    if (following >= 0) following_state = fetch(following, *other);
+    ComingRow following_row = {};
+    if (following >= 0) following_row = fetch(following, *other);
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     if (!kSingle && tile.IsLong(at)) {
@@ -317,10 +314,10 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
       sum.Add(now->gradient);
     }
     if (is_last_of_run(at)) {
-      UpdateRow<kVector>(e, state, now->weights, sum.Finish(), lane);
+      UpdateRow<kVector>(e, coming, now->weights, sum.Finish(), lane);
     }
     at = following;
-    state = following_state;
+    coming = following_row;
     RowStage* const free = now;
     now = other;
     other = free;

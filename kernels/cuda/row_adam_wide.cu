@@ -64,9 +64,8 @@ __global__ void __launch_bounds__(kThreads)
       g[j] = MergedElement<Gradient, kSingle>(e, first, length, j);
       squares = squares + g[j] * g[j];
     }
-    const Moment moment =
-        NextMoment(e, e.table.second_moment[slot], e.table.last_event[slot],
-                   FoldBlock(squares), threadIdx.x == 0);
+    const Moment moment = NextMoment(e, e.table.states[slot],
+                                     FoldBlock(squares), threadIdx.x == 0);
     if (!moment.applies) continue;
     const float denominator = RowAdamDenominator(moment.v, e.factors);
     bool finite = true;

@@ -21,31 +21,31 @@ struct Moment {
   float v;
 };
 
-__device__ inline Moment NextMoment(const RowAdamLaunch& e, float v,
-                                    int32_t last_event, float sum_of_squares,
+__device__ inline Moment NextMoment(const RowAdamLaunch& e,
+                                    const RowState& state, float sum_of_squares,
                                     bool counts) {
   const bool any_value = e.policy == NonFinitePolicy::kPropagate;
   const float mean_square = sum_of_squares / static_cast<float>(e.table.dim);
   // A sum that is not finite has a mean square that is not finite.
   if (!any_value && !IsFinite(mean_square)) {
     if (counts) Count(e.counts->bad_mean_squares);
-    return {false, v};
+    return {false, 0.0F};
   }
-  const float replayed = ReplaySecondMoment(
-      v, e.beta2, e.suffix_min, int64_t{last_event} + 1, e.event_count);
+  const float replayed =
+      ReplaySecondMoment(state.second_moment, e.beta2, e.suffix_min,
+                         int64_t{state.last_event} + 1, e.event_count);
   const float next =
       Canonical(UpdateSecondMoment(replayed, mean_square, e.factors));
   if (!any_value && !IsFinite(next)) {
     if (counts) Count(e.counts->bad_second_moments);
-    return {false, v};
+    return {false, 0.0F};
   }
   return {true, next};
 }
 
 __device__ inline void StoreMoment(const RowAdamLaunch& e, int64_t slot,
                                    float v) {
-  e.table.second_moment[slot] = v;
-  e.table.last_event[slot] = static_cast<int32_t>(e.event_count + 1);
+  e.table.states[slot] = {v, static_cast<int32_t>(e.event_count + 1)};
 }
 
 }  // namespace rowhouse::kernels::cuda

@@ -65,18 +65,17 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    BringCurrentKernel(float* second_moment, int32_t* last_event,
-                       const float* __restrict__ beta2,
+    BringCurrentKernel(RowState* states, const float* __restrict__ beta2,
                        const float* __restrict__ suffix_min,
                        int64_t event_count, const int64_t* __restrict__ slots,
                        int64_t count) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= count) return;
-  const int64_t slot = slots[i];
-  second_moment[slot] =
-      ReplaySecondMoment(second_moment[slot], beta2, suffix_min,
-                         int64_t{last_event[slot]} + 1, event_count);
-  last_event[slot] = static_cast<int32_t>(event_count);
+  RowState& stored = states[slots[i]];
+  const RowState state = stored;
+  stored = {ReplaySecondMoment(state.second_moment, beta2, suffix_min,
+                               int64_t{state.last_event} + 1, event_count),
+            static_cast<int32_t>(event_count)};
 }
 
 }  // namespace
@@ -116,8 +115,7 @@ cudaError_t LaunchBringCurrent(const RowTable& table, const float* beta2,
                                cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   BringCurrentKernel<<<BlocksFor(count, kThreads), kThreads, 0, stream>>>(
-      table.second_moment, table.last_event, beta2, suffix_min, event_count,
-      slots, count);
+      table.states, beta2, suffix_min, event_count, slots, count);
   return cudaGetLastError();
 }
 

@@ -32,11 +32,8 @@ absl::StatusOr<const int64_t*> OnDevice(Stream& stream,
 absl::Status InitializeRows(Stream& stream, const RowTable& table,
                             const Initializer& initializer, bool fresh) {
   if (!fresh) {
-    const int64_t state_bytes = table.row_count * int64_t{sizeof(float)};
-    absl::Status cleared = ClearAsync(stream, table.second_moment, state_bytes);
-    if (cleared.ok()) {
-      cleared = ClearAsync(stream, table.last_event, state_bytes);
-    }
+    absl::Status cleared = ClearAsync(
+        stream, table.states, table.row_count * int64_t{sizeof(RowState)});
     if (cleared.ok() && initializer.kind == Initializer::Kind::kZeros) {
       cleared = ClearAsync(stream, table.weights,
                            table.row_count * table.row_bytes());

@@ -25,17 +25,14 @@ SparseStore::SparseStore(const ShardSpec& spec, kernels::Backend& backend)
 absl::Status SparseStore::Reset() {
   ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
   { const kernels::Buffer freed(std::move(weights_)); }
-  { const kernels::Buffer freed(std::move(second_moment_)); }
-  { const kernels::Buffer freed(std::move(last_event_)); }
-  const auto state_bytes =
-      table_.row_count * static_cast<int64_t>(sizeof(float));
+  { const kernels::Buffer freed(std::move(states_)); }
   ROWHOUSE_ASSIGN_OR_RETURN(
       weights_, backend_.Allocate(table_.row_count * table_.row_bytes()));
-  ROWHOUSE_ASSIGN_OR_RETURN(second_moment_, backend_.Allocate(state_bytes));
-  ROWHOUSE_ASSIGN_OR_RETURN(last_event_, backend_.Allocate(state_bytes));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      states_,
+      backend_.Allocate(table_.row_count * int64_t{sizeof(kernels::RowState)}));
   table_.weights = weights_.data();
-  table_.second_moment = second_moment_.as<float>();
-  table_.last_event = last_event_.as<int32_t>();
+  table_.states = states_.as<kernels::RowState>();
   ROWHOUSE_RETURN_IF_ERROR(
       backend_.InitializeRows(table_, spec_.initializer, /*fresh=*/true));
   return backend_.Synchronize();

@@ -37,8 +37,7 @@ class SparseStore final : public TableStore {
   kernels::Backend& backend_;
   kernels::RowTable table_;
   kernels::Buffer weights_;
-  kernels::Buffer second_moment_;
-  kernels::Buffer last_event_;
+  kernels::Buffer states_;
 };
 
 }  // namespace rowhouse::server

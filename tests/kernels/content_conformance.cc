@@ -217,8 +217,7 @@ TEST_P(BackendTest, DigestsOfShardsAddToThatOfTheTable) {
   low.row_count = 4;
   RowTable high = table.view();
   high.weights = static_cast<float*>(high.weights) + 12;
-  high.second_moment += 4;
-  high.last_event += 4;
+  high.states += 4;
   high.first_row_id = 4;
   high.row_count = 6;
   ASSERT_THAT(backend_->Digest(low, past.view(), sums[1]), IsOk());

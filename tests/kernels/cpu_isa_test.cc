@@ -108,16 +108,14 @@ TEST_P(CpuIsaTest, RowAdamEvent) {
       const DType dtype = kDTypes[random.Integer(0, 1)];
       const DType gradient_dtype = kDTypes[random.Integer(0, 1)];
       Bytes weights = RandomElements(random, rows * dim, dtype);
-      std::vector<float> second_moment(rows, 0.25F);
-      std::vector<int32_t> last_event(rows, 0);
+      std::vector<RowState> states(rows, {0.25F, 0});
       const int64_t entries = random.Integer(1, 200);
       const auto slots = RandomIntegers<int64_t>(random, entries, rows);
       const Bytes gradient =
           RandomElements(random, entries * dim, gradient_dtype);
       RowTable table;
       table.weights = weights.data();
-      table.second_moment = second_moment.data();
-      table.last_event = last_event.data();
+      table.states = states.data();
       table.row_count = rows;
       table.dim = dim;
       table.dtype = dtype;
@@ -138,7 +136,7 @@ TEST_P(CpuIsaTest, RowAdamEvent) {
           backend.MergedStatistics({&part, 1}, dim, gradient_dtype, statistics)
               .ok());
       EXPECT_TRUE(backend.Digest(table, event.history, digest).ok());
-      for (const float v : second_moment) Append(weights, v);
+      for (const RowState& state : states) Append(weights, state);
       Append(weights, report.untouched_row_count);
       Append(weights, statistics);
       Append(weights, digest);
@@ -184,17 +182,16 @@ TEST_P(CpuIsaTest, RowAdamEventOfAllRanges) {
       const DType dtype = kDTypes[random.Integer(0, 1)];
       const DType gradient_dtype = kDTypes[random.Integer(0, 1)];
       Bytes weights = RowsOfAllRanges(random, rows, dim, dtype);
-      std::vector<float> second_moment(rows);
-      for (float& v : second_moment) {
-        v = std::ldexp(1.0F, static_cast<int>(random.Integer(-149, 127)));
+      std::vector<RowState> states(rows);
+      for (RowState& state : states) {
+        state.second_moment =
+            std::ldexp(1.0F, static_cast<int>(random.Integer(-149, 127)));
       }
-      std::vector<int32_t> last_event(rows, 0);
       const auto slots = RandomIntegers<int64_t>(random, rows, rows);
       const Bytes gradient = RowsOfAllRanges(random, rows, dim, gradient_dtype);
       RowTable table;
       table.weights = weights.data();
-      table.second_moment = second_moment.data();
-      table.last_event = last_event.data();
+      table.states = states.data();
       table.row_count = rows;
       table.dim = dim;
       table.dtype = dtype;
@@ -213,7 +210,7 @@ TEST_P(CpuIsaTest, RowAdamEventOfAllRanges) {
       event.history = {&none, &none, 0};
       EventReport report;
       EXPECT_TRUE(backend.ApplyRowAdamEvent(table, event, report).ok());
-      for (const float v : second_moment) Append(weights, v);
+      for (const RowState& state : states) Append(weights, state);
       Append(weights, report.untouched_row_count);
       return weights;
     });
@@ -325,14 +322,12 @@ TEST_P(CpuIsaTest, LandingAndInitialValues) {
       EXPECT_EQ(to, from);
       Append(to, content);
       Append(to, scan);
-      std::vector<float> state(static_cast<size_t>(rows));
-      std::vector<int32_t> last_event(static_cast<size_t>(rows));
+      std::vector<RowState> states(static_cast<size_t>(rows));
       RowTable table;
       table.dtype = DType::kFp32;
       table.row_count = rows;
       table.dim = dim;
-      table.second_moment = state.data();
-      table.last_event = last_event.data();
+      table.states = states.data();
       Bytes weights(static_cast<size_t>(rows * table.row_bytes()));
       table.weights = weights.data();
       EXPECT_TRUE(backend

@@ -219,10 +219,11 @@ DifferentialCase MakeCase(Random& random, const CaseSize& size,
   const auto events = static_cast<int64_t>(work.beta2.size()) - 1;
   for (int64_t i = 0; i < size.row_count; ++i) {
     const bool special = of_rows.chance > 0 && random.Chance(0.05);
-    work.second_moment.push_back(
-        special ? std::fabs(Special(random, of_rows.finite))
-                : random.Uniform(0, 2));
-    work.last_event.push_back(static_cast<int32_t>(random.Integer(0, events)));
+    const float second_moment = special
+                                    ? std::fabs(Special(random, of_rows.finite))
+                                    : random.Uniform(0, 2);
+    work.states.push_back(
+        {second_moment, static_cast<int32_t>(random.Integer(0, events))});
   }
   CutIntoParts(random, RandomSlots(random, size, pattern), pattern, work,
                of_rows);
@@ -278,9 +279,8 @@ int64_t MemoryOf(const DifferentialCase& work) {
   const auto bytes = [](const auto& values) {
     return static_cast<int64_t>(values.size() * sizeof(values[0])) + 512;
   };
-  int64_t sum = 2 * bytes(work.weights) + bytes(work.second_moment) +
-                bytes(work.last_event) + 2 * bytes(work.beta2) +
-                bytes(work.pulled);
+  int64_t sum = 2 * bytes(work.weights) + bytes(work.states) +
+                2 * bytes(work.beta2) + bytes(work.pulled);
   for (const DifferentialPart& part : work.parts) {
     sum += bytes(part.slots) + bytes(part.rows);
   }
@@ -294,8 +294,7 @@ DifferentialResult RunCase(Backend& backend, const DifferentialCase& work) {
   CaseMemory memory(backend, MemoryOf(work));
   RowTable table;
   table.weights = memory.Put(work.weights, work.misalignment);
-  table.second_moment = memory.Put(work.second_moment);
-  table.last_event = memory.Put(work.last_event);
+  table.states = memory.Put(work.states);
   table.row_count = work.row_count;
   table.dim = work.dim;
   table.dtype = work.dtype;
@@ -336,9 +335,8 @@ DifferentialResult RunCase(Backend& backend, const DifferentialCase& work) {
   EXPECT_THAT(backend.Digest(table, history, result.digest), IsOk());
   result.weights =
       memory.Get<uint8_t>(table.weights, work.row_count * table.row_bytes());
-  result.second_moment =
-      memory.Get<uint8_t>(table.second_moment, 4 * work.row_count);
-  result.last_event = memory.Get<int32_t>(table.last_event, work.row_count);
+  result.states = memory.Get<uint8_t>(
+      table.states, work.row_count * int64_t{sizeof(RowState)});
   EXPECT_THAT(backend.Synchronize(), IsOk());
   return result;
 }
@@ -346,8 +344,7 @@ DifferentialResult RunCase(Backend& backend, const DifferentialCase& work) {
 void ExpectSameBits(const DifferentialResult& got,
                     const DifferentialResult& want) {
   EXPECT_TRUE(got.weights == want.weights);
-  EXPECT_TRUE(got.second_moment == want.second_moment);
-  EXPECT_TRUE(got.last_event == want.last_event);
+  EXPECT_TRUE(got.states == want.states);
   EXPECT_TRUE(got.gathered == want.gathered);
   EXPECT_EQ(got.report.entry_count, want.report.entry_count);
   EXPECT_EQ(got.report.row_visits, want.report.row_visits);

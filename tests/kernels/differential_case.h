@@ -35,8 +35,7 @@ struct DifferentialCase {
   NonFinitePolicy policy = NonFinitePolicy::kReject;
   RowAdamFactors factors{};
   Bytes weights;
-  std::vector<float> second_moment;
-  std::vector<int32_t> last_event;
+  std::vector<RowState> states;
   std::vector<float> beta2;       ///< By event; 0 is unused.
   std::vector<float> suffix_min;  ///< Of `beta2`.
   std::vector<DifferentialPart> parts;
@@ -59,8 +58,7 @@ DifferentialCase MakeCase(testing::Random& random, const CaseSize& size,
 /// What a backend made of a case.
 struct DifferentialResult {
   Bytes weights;
-  Bytes second_moment;
-  std::vector<int32_t> last_event;
+  Bytes states;
   Bytes gathered;  ///< Rows `pulled`, after the event.
   EventReport report;
   GradientStatistics statistics;

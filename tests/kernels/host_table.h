@@ -72,6 +72,14 @@ struct HostTable {
         second_moment(static_cast<size_t>(rows)),
         last_event(static_cast<size_t>(rows)) {}
 
+  std::vector<RowState> states() const {
+    std::vector<RowState> both;
+    for (size_t row = 0; row < second_moment.size(); ++row) {
+      both.push_back({second_moment[row], last_event[row]});
+    }
+    return both;
+  }
+
   int64_t row_count;
   int64_t dim;
   DType dtype;
@@ -112,21 +120,28 @@ class BackendTable {
  public:
   BackendTable(Backend& backend, const HostTable& table)
       : weights_(backend, Encode(table.dtype, table.weights)),
-        second_moment_(backend, table.second_moment),
-        last_event_(backend, table.last_event),
+        states_(backend, table.states()),
         host_(table) {}
 
   RowTable view() const {
-    return {weights_.data(),    second_moment_.data(),
-            last_event_.data(), host_.row_count,
-            host_.dim,          host_.dtype,
-            host_.first_row_id};
+    return {weights_.data(), states_.data(), host_.row_count,
+            host_.dim,       host_.dtype,    host_.first_row_id};
   }
   std::vector<uint8_t> weight_bytes() const { return weights_.Download(); }
   std::vector<uint32_t> second_moment_bits() const {
-    return BitsOf(second_moment_.Download());
+    std::vector<uint32_t> bits;
+    for (const RowState& state : states_.Download()) {
+      bits.push_back(std::bit_cast<uint32_t>(state.second_moment));
+    }
+    return bits;
   }
-  std::vector<int32_t> last_event() const { return last_event_.Download(); }
+  std::vector<int32_t> last_event() const {
+    std::vector<int32_t> events;
+    for (const RowState& state : states_.Download()) {
+      events.push_back(state.last_event);
+    }
+    return events;
+  }
 
   /// Checks all bits of the table.
   void ExpectIs(const HostTable& table) const {
@@ -137,8 +152,7 @@ class BackendTable {
 
  private:
   BackendArray<uint8_t> weights_;
-  BackendArray<float> second_moment_;
-  BackendArray<int32_t> last_event_;
+  BackendArray<RowState> states_;
   HostTable host_;
 };
 
