@@ -32,6 +32,9 @@ constexpr char kExamples[] =
 // What a server fills with initial rows in a second, at the least.
 constexpr double kLeastFillRate = 50e6;
 
+// For servers to answer, after an interrupt.
+constexpr absl::Duration kInterruptedSurvey = absl::Seconds(1);
+
 struct Flags {
   BenchLoad load;
   BenchTable table;
@@ -92,15 +95,22 @@ absl::Status Create(client::Cluster& cluster, const std::string& table,
       .status();
 }
 
-// Deletes the table; not while a server is away, for which the call would wait.
-absl::Status Delete(client::Cluster& cluster, const std::string& table,
-                    absl::Duration timeout) {
-  const std::vector<client::ServerState> servers =
-      cluster.Survey({.timeout = timeout, .tables = false});
+// Deletes the table, over connections of its own: an interrupt has ended the
+// load's. Not while a server is away, for which the call would wait.
+absl::Status Delete(const ConnectionFlags& connection,
+                    const std::string& table) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
+                            ConnectLoosely(connection));
+  const absl::Duration timeout = connection.timeout();
+  const std::vector<client::ServerState> servers = cluster->Survey(
+      {.timeout =
+           Interrupted() ? std::min(timeout, kInterruptedSurvey) : timeout,
+       .tables = false});
   for (const client::ServerState& server : servers) {
     if (!server.info.has_value()) return AwayError(servers);
   }
-  const absl::Status deleted = cluster.DeleteTable(table, {.timeout = timeout});
+  const absl::Status deleted =
+      cluster->DeleteTable(table, {.timeout = timeout});
   return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
 }
 
@@ -117,7 +127,6 @@ absl::StatusOr<BenchReport> Measure(client::Cluster& cluster,
       progress.Update(absl::ToInt64Milliseconds(now.elapsed),
                       Figure(rate) + " GB/s");
     }
-    return !Interrupted();
   });
 }
 
@@ -144,9 +153,9 @@ int Show(const Context& context, const Flags& flags,
 }
 
 // The exit code is that of the first thing that failed.
-int CleanUp(client::Cluster& cluster, const BenchLoad& load, int code) {
+int CleanUp(const Context& context, const BenchLoad& load, int code) {
   ReleaseInterrupts();
-  const absl::Status deleted = Delete(cluster, load.table, load.timeout);
+  const absl::Status deleted = Delete(context.connection, load.table);
   if (!deleted.ok()) {
     std::cerr << "rowhouse: table " << load.table
               << " is left behind: " << deleted.message()
@@ -175,15 +184,16 @@ absl::StatusOr<int> Run(const Context& context, Flags flags) {
   ROWHOUSE_RETURN_IF_ERROR(
       CheckFree(*cluster, flags, context.connection.timeout()));
   flags.table.server_count = static_cast<int32_t>(cluster->servers().size());
+  CatchInterrupts();
+  const InterruptWatch watch([&cluster] { cluster->CancelCalls(); });
   const absl::Status created =
       Create(*cluster, load.table, SpecOf(flags), load.timeout);
   // Somebody else's, made since.
   if (absl::IsAlreadyExists(created)) return created;
-  CatchInterrupts();
   const absl::StatusOr<BenchReport> report =
       created.ok() ? Measure(*cluster, context, load)
                    : absl::StatusOr<BenchReport>(created);
-  return CleanUp(*cluster, load, Show(context, flags, report));
+  return CleanUp(context, load, Show(context, flags, report));
 }
 
 void AddFlags(CLI::App& command, Flags& flags) {

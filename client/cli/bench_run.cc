@@ -207,7 +207,7 @@ class TrainerLoad {
 
 // Ends the load when its time is over, and measures from the warm-up's end.
 void Watch(const BenchLoad& load, Shared& shared,
-           const std::function<bool(const BenchProgress&)>& watch,
+           const std::function<void(const BenchProgress&)>& watch,
            BenchReport& report) {
   const absl::Time started = shared.measured_from() - load.warm_up;
   const absl::Time end = shared.measured_from() + load.duration;
@@ -218,9 +218,7 @@ void Watch(const BenchLoad& load, Shared& shared,
       measuring = true;
       report.cpu_seconds = -CpuSeconds();
     }
-    if (!watch({now - started, shared.size_bytes})) {
-      shared.Abort(absl::CancelledError("ended early"));
-    }
+    watch({now - started, shared.size_bytes});
     if (now >= end) shared.End();
     absl::Time next = now + kWatchPeriod;
     if (!measuring) next = std::min(next, shared.measured_from());
@@ -244,10 +242,9 @@ void OperationReport::Merge(const OperationReport& other) {
 
 absl::StatusOr<BenchReport> RunBench(
     client::Cluster& cluster, const BenchLoad& load,
-    const std::function<bool(const BenchProgress&)>& watch) {
+    const std::function<void(const BenchProgress&)>& watch) {
   Trainers trainers;
   for (int32_t rank = 0; rank < load.trainer_count; ++rank) {
-    if (!watch({})) return absl::CancelledError("ended early");
     ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<client::Trainer> trainer,
                               client::Trainer::Join(cluster, load.table, rank,
                                                     {.timeout = load.timeout}));

@@ -52,14 +52,12 @@ struct BenchProgress {
 };
 
 /// Runs the load on a table that has as many trainers and room for their rows.
-/// `watch` is called some times a second; false ends the run at once, with its
-/// calls.
+/// `watch` is called some times a second.
 ///
-/// Errors: the first of a trainer's calls, which ends those of all others too;
-/// kCancelled when `watch` ended the run.
+/// Errors: the first of a trainer's calls, which ends those of all others too.
 absl::StatusOr<BenchReport> RunBench(
     client::Cluster& cluster, const BenchLoad& load,
-    const std::function<bool(const BenchProgress&)>& watch);
+    const std::function<void(const BenchProgress&)>& watch);
 
 }  // namespace rowhouse::cli
 

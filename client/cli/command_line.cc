@@ -111,6 +111,10 @@ int RefuseArguments(const CLI::App& app, const CLI::ParseError& error) {
 int RunChosen(const Context& context) {
   const absl::StatusOr<int> ended = context.run();
   if (ended.ok()) return *ended;
+  if (Interrupted() && absl::IsCancelled(ended.status())) {
+    std::cerr << "rowhouse: interrupted; " << ended.status().message() << '\n';
+    return kInterrupted;
+  }
   return PrintFault(ended.status(), context.table);
 }
 

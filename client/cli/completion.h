@@ -21,7 +21,9 @@ std::vector<FlagName> FlagsOf(const CLI::App& command);
 /// The names of the subcommands.
 std::vector<std::string> CommandsOf(const CLI::App& app);
 
-// Scripts that complete subcommands and flags, from the tree of commands.
+// Scripts that complete subcommands and flags, from the tree of commands, and
+// tables: they ask the servers that the line or ROWHOUSE_SERVERS names, for a
+// second, and offer nothing where those do not answer.
 std::string BashCompletion(const CLI::App& app);
 std::string ZshCompletion(const CLI::App& app);
 std::string FishCompletion(const CLI::App& app);

@@ -80,7 +80,10 @@ Json ToJson(const ShardLoad& load) {
           {"open_pull_count", load.open_pull_count},
           {"landing_part_count", load.landing_part_count},
           {"open_head_call_count", load.open_head_call_count},
-          {"staged_bytes", load.staged_bytes}};
+          {"staged_bytes", load.staged_bytes},
+          {"recording_count", load.recording_count},
+          {"recording_held_bytes", load.recording_held_bytes},
+          {"recording_buffer_bytes", load.recording_buffer_bytes}};
 }
 
 Json ToJson(const ShardState& shard) {

@@ -1,5 +1,6 @@
 // All tables.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr char kExamples[] =
     "  rowhouse list\n"
+    "  rowhouse list --names\n"
     "  rowhouse list --json | jq -r '.tables[].table'\n";
 
 Json ToJson(const TableView& table) {
@@ -35,10 +37,14 @@ Cell ShardsOf(const TableView& table) {
           Style::kBad};
 }
 
-absl::StatusOr<int> Run(const Context& context) {
+absl::StatusOr<int> Run(const Context& context, bool only_names) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<client::ServerState> servers,
                             SurveyCluster(context.connection));
   const std::vector<TableView> tables = TablesOf(servers);
+  if (only_names) {
+    for (const TableView& table : tables) Print(table.name + "\n");
+    return EndOfSurvey(servers);
+  }
   if (context.json) {
     Json json = {{"tables", Json::array()}};
     for (const TableView& table : tables) {
@@ -75,8 +81,14 @@ absl::StatusOr<int> Run(const Context& context) {
 }  // namespace
 
 void AddList(CLI::App& app, Context& context) {
-  AddCommand(app, context, "list", "Lists the tables", kExamples,
-             [&context] { return Run(context); });
+  const auto only_names = std::make_shared<bool>(false);
+  CLI::App& command =
+      AddCommand(app, context, "list", "Lists the tables", kExamples,
+                 [&context, only_names] { return Run(context, *only_names); });
+  command
+      .add_flag("--names", *only_names,
+                "Nothing but their names, one a line; not with --json")
+      ->excludes(app.get_option("--json"));
 }
 
 }  // namespace rowhouse::cli

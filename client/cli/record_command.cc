@@ -61,7 +61,12 @@ absl::StatusOr<push_log::RecordReport> Record(client::Cluster& cluster,
   options.stop = stop.get_token();
   options.timeout = context.connection.timeout();
   const InterruptWatch watch([&stop] { stop.request_stop(); });
-  return push_log::Record(cluster, context.table, flags.file, options);
+  absl::StatusOr<push_log::RecordReport> report =
+      push_log::Record(cluster, context.table, flags.file, options);
+  if (absl::IsCancelled(report.status())) {
+    return absl::CancelledError("the recording had not begun");
+  }
+  return report;
 }
 
 absl::StatusOr<int> Run(const Context& context, const Flags& flags) {

@@ -47,7 +47,9 @@ absl::StatusOr<push_log::ReplayReport> Replay(client::Cluster& cluster,
       .shard_count = flags.shard_count,
       .timeout = std::max(context.connection.timeout(), absl::Seconds(60))};
   std::unique_ptr<Progress> progress;
+  std::string applied = "no event has been applied";
   options.progress = [&](const push_log::ReplayProgress& now) {
+    applied = absl::StrCat("event ", now.event, " is the last applied");
     if (progress == nullptr) {
       progress = std::make_unique<Progress>("replaying", now.log_event_count,
                                             Progress::Unit::kEvents,
@@ -59,8 +61,12 @@ absl::StatusOr<push_log::ReplayReport> Replay(client::Cluster& cluster,
   CatchInterrupts();
   std::stop_source stop;
   options.stop = stop.get_token();
-  const InterruptWatch watch([&stop] { stop.request_stop(); });
-  return push_log::Replay(cluster, context.table, flags.file, options);
+  const InterruptWatch watch([&stop] { stop.request_stop(); },
+                             [&cluster] { cluster.CancelCalls(); });
+  absl::StatusOr<push_log::ReplayReport> report =
+      push_log::Replay(cluster, context.table, flags.file, options);
+  if (absl::IsCancelled(report.status())) return absl::CancelledError(applied);
+  return report;
 }
 
 Json ReplayJson(const std::string& table,

@@ -77,6 +77,17 @@ std::string Sealed(const client::EventState& state) {
   return absl::StrCat(open.event, ": ", sealed, " of ", open.trainer_count);
 }
 
+// `2, 40 % full`: the fullest buffer. Beyond half of it a recorder may soon be
+// left behind.
+Cell Recorders(const client::ShardLoad& load) {
+  std::string text = absl::StrCat(load.recording_count);
+  if (load.recording_held_bytes == 0) return {text};
+  const double share = static_cast<double>(load.recording_held_bytes) /
+                       static_cast<double>(load.recording_buffer_bytes);
+  absl::StrAppend(&text, ", ", static_cast<int>(100 * share), " % full");
+  return {text, share > 0.5 ? Style::kBad : Style::kPlain};
+}
+
 TextTable Shards(const std::vector<TableView>& tables) {
   TextTable text({{"table"},
                   {"shard", Align::kRight},
@@ -90,7 +101,8 @@ TextTable Shards(const std::vector<TableView>& tables) {
                   {"pulls", Align::kRight},
                   {"parts", Align::kRight},
                   {"heads", Align::kRight},
-                  {"staged", Align::kRight}});
+                  {"staged", Align::kRight},
+                  {"recorders"}});
   for (const TableView& table : tables) {
     for (const client::ShardState* shard : table.shards) {
       const client::EventState& state = shard->events;
@@ -104,7 +116,7 @@ TextTable Shards(const std::vector<TableView>& tables) {
                    absl::StrCat(load.open_pull_count),
                    absl::StrCat(load.landing_part_count),
                    absl::StrCat(load.open_head_call_count),
-                   Bytes(load.staged_bytes)});
+                   Bytes(load.staged_bytes), Recorders(load)});
     }
   }
   return text;

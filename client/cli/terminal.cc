@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 
 namespace rowhouse::cli {
 namespace {
@@ -21,6 +22,9 @@ std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 sem_t interrupt_came;
+
+// For what is under way when an interrupt comes.
+constexpr absl::Duration kGrace = absl::Seconds(1);
 
 extern "C" void OnInterrupt(int /*signal*/) {
   interrupted = true;
@@ -86,11 +90,22 @@ void ReleaseInterrupts() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-InterruptWatch::InterruptWatch(std::function<void()> then)
-    : thread_([this, then = std::move(then)] {
+InterruptWatch::InterruptWatch(std::function<void()> then,
+                               std::function<void()> at_last)
+    : thread_([this, then = std::move(then), at_last = std::move(at_last)] {
         while (!ending_ && !Interrupted()) sem_wait(&interrupt_came);
-        if (Interrupted()) then();
+        if (!Interrupted()) return;
+        then();
+        if (at_last != nullptr && LivesUntil(absl::Now() + kGrace)) at_last();
       }) {}
+
+bool InterruptWatch::LivesUntil(absl::Time time) {
+  const timespec until = absl::ToTimespec(time);
+  while (!ending_ && absl::Now() < time) {
+    sem_timedwait(&interrupt_came, &until);
+  }
+  return !ending_;
+}
 
 InterruptWatch::~InterruptWatch() {
   ending_ = true;

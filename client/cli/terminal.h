@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "client/cli/progress.h"
 
 namespace rowhouse::cli {
@@ -40,17 +41,21 @@ bool Interrupted();
 /// From now on any of them ends the process.
 void ReleaseInterrupts();
 
-/// Calls `then` once `Interrupted`, on a thread of its own, while this lives.
+/// Calls `then` once `Interrupted`, on a thread of its own, while this lives;
+/// and `at_last` if it still lives a second later.
 ///
 /// REQUIRES: `CatchInterrupts` was called; one watch at a time.
 class InterruptWatch {
  public:
-  explicit InterruptWatch(std::function<void()> then);
+  explicit InterruptWatch(std::function<void()> then,
+                          std::function<void()> at_last = nullptr);
   ~InterruptWatch();
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
  private:
+  bool LivesUntil(absl::Time time);
+
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -33,6 +33,8 @@ Cluster::Cluster(std::shared_ptr<ClusterCore> core) : core_(std::move(core)) {}
 
 Cluster::~Cluster() = default;
 
+void Cluster::CancelCalls() { core_->stop().Cancel(); }
+
 const std::vector<ServerInfo>& Cluster::servers() const {
   return core_->servers();
 }

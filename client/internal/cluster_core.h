@@ -55,9 +55,15 @@ class ClusterCore {
   WorkerPool& pool() { return pool_; }
   const std::vector<ServerInfo>& servers() const { return servers_; }
 
+  /// Ends all calls, those of trainers too; what ends some is a child of it.
+  Cancellation& stop() { return stop_; }
+
+  CallContext Context(absl::Duration timeout) {
+    return Context(timeout, stop_);
+  }
   CallContext Context(absl::Duration timeout,
-                      Cancellation* cancellation = nullptr) const {
-    return {clock_->Now() + timeout, cancellation};
+                      Cancellation& cancellation) const {
+    return {clock_->Now() + timeout, &cancellation};
   }
 
   /// Repeats `call` on one server while that makes sense.
@@ -75,6 +81,7 @@ class ClusterCore {
   std::unique_ptr<Clock> clock_;
   RetryOptions retry_;
   std::vector<ServerInfo> servers_;
+  Cancellation stop_;
   WorkerPool pool_;  // Last: its threads use the rest.
 };
 

@@ -65,6 +65,7 @@ Committer::Committer(const Router& router, TrainerSession trainer,
                      int64_t next_event)
     : router_(router),
       trainer_(trainer),
+      stop_(router.cluster().stop()),
       next_event_(next_event),
       halted_(std::make_shared<Cancellation>()),
       thread_([this] { Run(); }) {}
@@ -147,7 +148,7 @@ absl::Status Committer::CallShard(
   return cluster.CallServer(
       shard, {absl::InfiniteFuture(), &stop_}, [&](ShardChannel& channel) {
         const absl::Status status =
-            call(channel, cluster.Context(kAttemptTimeout, &stop_));
+            call(channel, cluster.Context(kAttemptTimeout, stop_));
         const bool too_long =
             status.code() == absl::StatusCode::kDeadlineExceeded &&
             !IsRetryable(status);

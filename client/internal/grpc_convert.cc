@@ -26,7 +26,10 @@ ShardLoad FromProto(const v1::ShardLoad& proto) {
           .open_pull_count = proto.open_pull_count(),
           .landing_part_count = proto.landing_part_count(),
           .open_head_call_count = proto.open_head_call_count(),
-          .staged_bytes = proto.staged_bytes()};
+          .staged_bytes = proto.staged_bytes(),
+          .recording_count = proto.recording_count(),
+          .recording_held_bytes = proto.recording_held_bytes(),
+          .recording_buffer_bytes = proto.recording_buffer_bytes()};
 }
 
 void Fill(const RowAdamScalars& scalars, v1::RowAdamScalars& proto) {

@@ -3,7 +3,10 @@
 namespace rowhouse::client::internal {
 
 KeepAlive::KeepAlive(const Router& router, const OpenedSession& session)
-    : router_(router), session_(session), thread_([this] { Run(); }) {}
+    : router_(router),
+      session_(session),
+      stop_(router.cluster().stop()),
+      thread_([this] { Run(); }) {}
 
 KeepAlive::~KeepAlive() {
   stop_.Cancel();
@@ -20,7 +23,7 @@ void KeepAlive::Run() {
 // Returns whether to go on. A server that is away is asked again next time.
 bool KeepAlive::Renew() {
   ClusterCore& cluster = router_.cluster();
-  const CallContext context = cluster.Context(session_.lease / 3, &stop_);
+  const CallContext context = cluster.Context(session_.lease / 3, stop_);
   const absl::Status status =
       cluster.pool().FanOut(router_.shard_count(), [&](int32_t shard) {
         const absl::Status renewed =

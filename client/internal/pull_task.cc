@@ -15,7 +15,7 @@ void PullTask::Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
       SplitRows(trainer_->router().placement(), row_ids);
   if (!selections.ok()) return Finish(selections.status());
   const CallContext context =
-      trainer_->cluster().Context(options.timeout, &cancellation_);
+      trainer_->cluster().Context(options.timeout, cancellation_);
   trainer_->cluster().pool().Schedule([this, split = *std::move(selections),
                                        row_count, out, options,
                                        context]() mutable {

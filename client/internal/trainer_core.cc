@@ -69,6 +69,7 @@ TrainerCore::TrainerCore(std::unique_ptr<Router> router,
                          const Inheritance& inheritance)
     : router_(std::move(router)),
       session_(session),
+      stop_(cluster().stop()),
       gate_(router_->shard_count(), /*places=*/2, "pulls"),
       frozen_gate_(/*shard_count=*/1, /*places=*/1, "frozen head calls"),
       contributions_(inheritance) {
@@ -194,7 +195,7 @@ absl::Status TrainerCore::WaitForEvent(int64_t event,
                             : committer_->halted();
   const Cancellation::Callback on_halt(*committer_halted,
                                        [&] { halted.Cancel(); });
-  const CallContext context = cluster().Context(options.timeout, &halted);
+  const CallContext context = cluster().Context(options.timeout, halted);
   const absl::Status status =
       router_->CallShards(context, [&](int32_t, ShardChannel& channel) {
         return channel

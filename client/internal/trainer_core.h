@@ -65,7 +65,7 @@ class TrainerCore {
   absl::Status FlushWeightGradient(const CallOptions& options);
 
   CallContext Context(absl::Duration timeout) {
-    return cluster().Context(timeout, &stop_);
+    return cluster().Context(timeout, stop_);
   }
 
  private:

@@ -45,8 +45,9 @@ struct RecordProgress {
 struct RecordOptions {
   /// Ends after this event; left out, with `stop` or a fault.
   std::optional<int64_t> last_event = std::nullopt;
-  /// Ends the recording in order, after the last event that came whole. Not to
-  /// be asked from a signal handler: give it a thread.
+  /// Ends the recording in order, after the last event that came whole; with a
+  /// digest only if all servers answer. Not to be asked from a signal handler:
+  /// give it a thread.
   std::stop_token stop = {};
   /// Bytes that each shard may hold for the recorder, for when it falls behind;
   /// 0: the most that two events can have. Counts against servers' memory.
@@ -130,7 +131,8 @@ struct ReplayProgress {
 struct ReplayOptions {
   /// Of a table that the replay creates; left out, that of the log.
   std::optional<int32_t> shard_count = std::nullopt;
-  std::stop_token stop = {};  ///< Ends after the event under way.
+  /// Ends after the event under way; `Cluster::CancelCalls` ends that too.
+  std::stop_token stop = {};
   absl::Duration timeout = absl::Seconds(60);  ///< Of each call.
   /// Called on the caller's thread after each event; quick.
   std::function<void(const ReplayProgress&)> progress = nullptr;
@@ -172,6 +174,7 @@ struct ReplayReport {
 ///                        kind of table; says what to do.
 ///   kInvalidArgument     the table to be made has more shards than there are
 ///                        servers; names a `shard_count` that fits.
+///   kCancelled           by `Cluster::CancelCalls`.
 ///   Those of `Inspect`, `Cluster::CreateTable` and `Trainer`.
 absl::StatusOr<ReplayReport> Replay(Cluster& cluster, std::string_view table,
                                     const std::string& path,

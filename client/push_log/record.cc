@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,9 +12,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "client/internal/cancellation.h"
 #include "client/internal/cluster_core.h"
 #include "client/internal/grpc_convert.h"
 #include "client/internal/record_convert.h"
+#include "client/internal/survey.h"
 #include "client/internal/table_admin.h"
 #include "client/push_log/file_fault.h"
 #include "client/push_log/log_writer.h"
@@ -25,6 +28,7 @@
 namespace rowhouse::client::push_log {
 namespace {
 
+using internal::Cancellation;
 using internal::ClusterCore;
 using internal::RecordedEvent;
 using internal::RecordedPart;
@@ -43,6 +47,17 @@ bool SameEvent(const RecordedEvent& a, const RecordedEvent& b) {
 void Fill(const TableDigest& digest, log::v1::LogDigest& proto) {
   proto.set_event(digest.event);
   proto.set_digest(static_cast<int64_t>(digest.digest));
+}
+
+// Who has stopped a recording does not wait for servers that are silent.
+constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+
+bool AllAnswer(ClusterCore& cluster, const TableInfo& table) {
+  const std::vector<ServerState> servers = internal::SurveyServers(
+      cluster, {.timeout = kAnswerTime, .tables = false});
+  return std::all_of(
+      servers.begin(), servers.begin() + std::ssize(table.shards),
+      [](const ServerState& server) { return server.info.has_value(); });
 }
 
 // Counts a part with its first piece. All shards have the same parts, and the
@@ -73,15 +88,15 @@ absl::Status WithWholeEvents(const absl::Status& fault,
 
 class Recorder {
  public:
-  Recorder(ClusterCore& cluster, TableInfo table, const RecordOptions& options)
+  Recorder(ClusterCore& cluster, TableInfo table, const RecordOptions& options,
+           Cancellation& stop)
       : cluster_(cluster),
         table_(std::move(table)),
         options_(options),
-        streams_(cluster, table_, options) {}
+        stop_(stop),
+        streams_(cluster, table_, options, stop) {}
 
   absl::StatusOr<RecordReport> Run(const std::string& path) {
-    const std::stop_callback on_stop(options_.stop,
-                                     [this] { streams_.Stop(); });
     ROWHOUSE_RETURN_IF_ERROR(streams_.Open());
     ROWHOUSE_ASSIGN_OR_RETURN(writer_,
                               LogWriter::Create(path, options_.overwrite));
@@ -100,11 +115,13 @@ class Recorder {
   absl::Status FinishEvent(const RecordedEvent& event, const LogCounts& counts);
   absl::Status WriteHeader();
   absl::Status WriteFooter();
+  absl::StatusOr<TableDigest> EndDigest();
   void Progress() const;
 
   ClusterCore& cluster_;
   const TableInfo table_;
   const RecordOptions& options_;
+  Cancellation& stop_;
   ShardStreams streams_;
   std::unique_ptr<LogWriter> writer_;
   log::v1::LogRecord record_;
@@ -221,9 +238,7 @@ absl::Status Recorder::WriteFooter() {
   // there is no digest, for the event is past.
   if (options_.digest && report_.fault.ok() &&
       !report_.end_digest.has_value()) {
-    absl::StatusOr<TableDigest> digest =
-        internal::ReadDigest(cluster_, table_, report_.last_event,
-                             cluster_.Context(options_.timeout));
+    const absl::StatusOr<TableDigest> digest = EndDigest();
     if (digest.ok()) report_.end_digest = *digest;
   }
   log::v1::LogFooter& footer = *record_.mutable_footer();
@@ -241,6 +256,17 @@ absl::Status Recorder::WriteFooter() {
   return writer_->Close();
 }
 
+absl::StatusOr<TableDigest> Recorder::EndDigest() {
+  const bool stopped = stop_.cancelled();
+  if (stopped && !AllAnswer(cluster_, table_)) {
+    return absl::UnavailableError("a server is silent");
+  }
+  return internal::ReadDigest(cluster_, table_, report_.last_event,
+                              stopped
+                                  ? cluster_.Context(options_.timeout)
+                                  : cluster_.Context(options_.timeout, stop_));
+}
+
 void Recorder::Progress() const {
   if (options_.progress == nullptr) return;
   options_.progress(
@@ -252,9 +278,13 @@ void Recorder::Progress() const {
 absl::StatusOr<RecordReport> Record(Cluster& cluster, std::string_view table,
                                     const std::string& path,
                                     const RecordOptions& options) {
+  ClusterCore& core = *cluster.core();
+  Cancellation stop(core.stop());
+  const std::stop_callback on_stop(options.stop, [&] { stop.Cancel(); });
   ROWHOUSE_ASSIGN_OR_RETURN(
-      TableInfo info, cluster.GetTable(table, {.timeout = options.timeout}));
-  return Recorder(*cluster.core(), std::move(info), options).Run(path);
+      TableInfo info,
+      internal::ReadTable(core, table, core.Context(options.timeout, stop)));
+  return Recorder(core, std::move(info), options, stop).Run(path);
 }
 
 }  // namespace rowhouse::client::push_log

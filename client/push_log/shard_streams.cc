@@ -71,7 +71,7 @@ absl::Status ShardStreams::OpenOnce() {
   streams_.clear();
   streams_.resize(shard_count());
   starts_.assign(shard_count(), {});
-  const CallContext context = cluster_.Context(options_.timeout, &stop_);
+  const CallContext context = cluster_.Context(options_.timeout, stop_);
   return cluster_.CallServers(shard_count(), context,
                               [&](int32_t shard, ShardChannel& channel) {
                                 return OpenShard(shard, channel);

@@ -24,13 +24,13 @@ bool EndsPart(const internal::RecordedPart& piece);
 
 /// The recordings of all shards of a table, begun with one event.
 ///
-/// Thread-compatible, but for `Stop`.
+/// Thread-compatible.
 class ShardStreams {
  public:
-  /// All must outlive it.
+  /// All must outlive it. `stop` ends all reads.
   ShardStreams(internal::ClusterCore& cluster, const TableInfo& table,
-               const RecordOptions& options)
-      : cluster_(cluster), table_(table), options_(options) {}
+               const RecordOptions& options, internal::Cancellation& stop)
+      : cluster_(cluster), table_(table), options_(options), stop_(stop) {}
 
   /// Begins. The event is the newest that some shard had applied: a commit that
   /// is on its way may have reached some shards only. There is a digest if all
@@ -63,8 +63,6 @@ class ShardStreams {
     return readers_ == nullptr ? absl::OkStatus() : readers_->fault();
   }
 
-  /// Ends all reads. Thread-safe.
-  void Stop() { stop_.Cancel(); }
   /// Lets go of the streams, and of what the shards hold for them.
   void Close();
 

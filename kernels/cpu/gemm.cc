@@ -21,11 +21,15 @@ int StrideOf(int64_t stride) {
 
 }  // namespace
 
+int64_t MultiplyScratchFloats(CpuIsa isa) {
+  return isa == CpuIsa::kAmx ? amx::kScratchFloats : 0;
+}
+
 void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
-              const ProductShape& shape, Into into, float* out,
-              int64_t stride) {
+              const ProductShape& shape, Into into, float* out, int64_t stride,
+              float* scratch) {
   if (isa == CpuIsa::kAmx) {
-    return amx::Multiply(a, b, shape, into, out, stride);
+    return amx::Multiply(a, b, shape, into, out, stride, scratch);
   }
   [[maybe_unused]] static const bool one_thread = [] {
     openblas_set_num_threads(1);

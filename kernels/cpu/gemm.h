@@ -34,14 +34,21 @@ struct ProductShape {
 
 enum class Into : uint8_t { kWrite, kAdd };
 
+/// Elements of the scratch that a thread needs for `Multiply`, a whole number
+/// of 64-byte lines: of kAmx 1.3 MB of packed operands, else none.
+int64_t MultiplyScratchFloats(CpuIsa isa);
+
 /// `out = a x b` or `out += a x b` with fp32 sums on the calling thread. Row
-/// `i` of `out` begins at `i * stride`.
+/// `i` of `out` begins at `i * stride`. `scratch`: `MultiplyScratchFloats`
+/// elements of the thread's own, aligned to 64 bytes; what is in them does not
+/// matter.
 ///
 /// For kAmx by tiles (gemm_amx.h), else by OpenBLAS, which it sets to one
 /// thread a call. The order of OpenBLAS's sums is its own: it repeats for the
 /// same shape on the same machine, and may differ between places in a matrix.
 void Multiply(CpuIsa isa, const Operand& a, const Operand& b,
-              const ProductShape& shape, Into into, float* out, int64_t stride);
+              const ProductShape& shape, Into into, float* out, int64_t stride,
+              float* scratch);
 
 /// What the order of the sums of `Multiply` depends on besides the shape:
 /// tiles, or version, build and kernels of the OpenBLAS in use.

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <new>
 
 // Every function here that has wide instructions has them by this attribute,
 // for the reason that compile_for.h gives.
@@ -53,6 +53,7 @@ struct Packs {
   Tile b[LargestPack(kBlockColumns)];
   float edge[kPair * kPair];  // Of a pair of tiles that the result cuts.
 };
+static_assert(sizeof(Packs) == kScratchFloats * sizeof(float));
 
 // What `_tile_loadconfig` reads: eight full tiles.
 struct alignas(64) TileConfig {
@@ -305,11 +306,6 @@ void MultiplyPacked(Packs& packs, const ProductShape& shape, int a_parts,
   }
 }
 
-Packs& PacksOfThread() {
-  thread_local const std::unique_ptr<Packs> packs(new Packs);
-  return *packs;
-}
-
 ROWHOUSE_AMX void ConfigureTiles() {
   static constexpr TileConfig kConfig;
   _tile_loadconfig(&kConfig);
@@ -358,7 +354,7 @@ bool IsAvailable() {
 }
 
 void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
-              Into into, float* out, int64_t stride) {
+              Into into, float* out, int64_t stride, float* scratch) {
   if (shape.k == 0 && into == Into::kWrite) {
     for (int64_t i = 0; i < shape.m; ++i) {
       std::fill_n(out + i * stride, shape.n, 0.0F);
@@ -369,7 +365,7 @@ void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
   const int64_t block_depth =
       kDepth *
       (a_parts + b_parts == 2 ? kBlockDepthTilesWhole : kBlockDepthTiles);
-  Packs& packs = PacksOfThread();
+  auto& packs = *new (scratch) Packs;
   ConfigureTiles();
   for (int64_t d = 0; d < shape.k; d += block_depth) {
     const int64_t depth = std::min(block_depth, shape.k - d);

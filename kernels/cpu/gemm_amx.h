@@ -11,6 +11,9 @@ namespace rowhouse::kernels::cpu::amx {
 /// it) and the system lets this process use them. The first call asks it to.
 bool IsAvailable();
 
+/// Of `Multiply`: packed operands.
+inline constexpr int64_t kScratchFloats = 332'800;
+
 /// `Multiply` (gemm.h) of bf16 tiles with fp32 sums, on the calling thread.
 ///
 /// An fp32 number is the sum of three bf16 ones, exactly; an fp16 one of two.
@@ -22,11 +25,9 @@ bool IsAvailable();
 /// The CPU takes subnormal numbers for 0, parts, products and sums too. An
 /// infinite number that is not of type kBf16 gives NaN.
 ///
-/// Each thread that has called it keeps 1.4 MB for packed operands.
-///
 /// REQUIRES: `IsAvailable()`.
 void Multiply(const Operand& a, const Operand& b, const ProductShape& shape,
-              Into into, float* out, int64_t stride);
+              Into into, float* out, int64_t stride, float* scratch);
 
 }  // namespace rowhouse::kernels::cpu::amx
 

@@ -9,7 +9,7 @@ namespace rowhouse::kernels::cpu::amx {
 bool IsAvailable() { return false; }
 
 void Multiply(const Operand&, const Operand&, const ProductShape&, Into, float*,
-              int64_t) {
+              int64_t, float*) {
   std::abort();  // Nobody may call it.
 }
 

@@ -132,7 +132,7 @@ void HiddenGradientOfBlock(const HeadCall& call, const HeadMerged& merged,
                            float* scratch, float* hidden_gradient) {
   const int64_t dim = call.slice.dim;
   const BlockRange tokens = call.token_cut[token_block];
-  float* const hidden_scratch = scratch;
+  float* const hidden_scratch = scratch + call.multiply_floats();
   float* const weight_scratch = hidden_scratch + call.hidden_floats();
   float* const p_scratch = weight_scratch + call.weight_floats();
   float* const sum = p_scratch + call.logit_floats();
@@ -141,12 +141,12 @@ void HiddenGradientOfBlock(const HeadCall& call, const HeadMerged& merged,
     const BlockRange rows = call.row_cut[b];
     const float* weights = WeightBlock(call, rows, weight_scratch);
     const LogitBlock p = kept.Block(call, tokens, rows, p_scratch);
-    FormLogits(call, tokens, rows, hidden, weights, p);
+    FormLogits(call, tokens, rows, hidden, weights, p, scratch);
     FormLogitGradient(call, merged, tokens, rows, kept, p,
                       kept.ColumnSums(call, token_block, rows));
     Multiply(call.isa, LogitGradientOperand(call, p),
              WeightOperand(call, weights), {tokens.count, dim, rows.count},
-             b == 0 ? Into::kWrite : Into::kAdd, sum, dim);
+             b == 0 ? Into::kWrite : Into::kAdd, sum, dim, scratch);
   }
   const float* from = sum;
   for (const int64_t token : call.TokensOf(tokens)) {
@@ -168,17 +168,19 @@ absl::Status HeadTokenStatistics(Executor& executor, ScratchPool& pool,
       HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   return ForEachBlock(
       executor, pool, call.token_cut.count(),
-      call.hidden_floats() + call.weight_floats() + call.logit_floats(),
+      call.multiply_floats() + call.hidden_floats() + call.weight_floats() +
+          call.logit_floats(),
       [&](int64_t token_block, float* scratch) {
         const BlockRange block = call.token_cut[token_block];
-        float* const weight_scratch = scratch + call.hidden_floats();
+        float* const hidden_scratch = scratch + call.multiply_floats();
+        float* const weight_scratch = hidden_scratch + call.hidden_floats();
         float* const logit_scratch = weight_scratch + call.weight_floats();
-        const float* hidden = HiddenBlock(call, block, scratch);
+        const float* hidden = HiddenBlock(call, block, hidden_scratch);
         for (int64_t b = 0; b < call.row_cut.count(); ++b) {
           const BlockRange rows = call.row_cut[b];
           const float* weights = WeightBlock(call, rows, weight_scratch);
           const LogitBlock logits = {logit_scratch, rows.count};
-          FormLogits(call, block, rows, hidden, weights, logits);
+          FormLogits(call, block, rows, hidden, weights, logits, scratch);
           MergeBlock(call, block, rows, logits, statistics);
         }
       });
@@ -198,13 +200,13 @@ absl::Status HeadHiddenGradient(Executor& executor, ScratchPool& pool,
   const KeptGradient keep = KeptGradient::Of(call, kept, blocks);
   ClearHiddenGradient(executor, call, merged, hidden_gradient);
   if (slice.row_count == 0) return absl::OkStatus();
-  return ForEachBlock(
-      executor, pool, call.token_cut.count(),
-      2 * call.hidden_floats() + call.weight_floats() + call.logit_floats(),
-      [&](int64_t token_block, float* scratch) {
-        HiddenGradientOfBlock(call, merged, keep, token_block, scratch,
-                              hidden_gradient);
-      });
+  return ForEachBlock(executor, pool, call.token_cut.count(),
+                      call.multiply_floats() + 2 * call.hidden_floats() +
+                          call.weight_floats() + call.logit_floats(),
+                      [&](int64_t token_block, float* scratch) {
+                        HiddenGradientOfBlock(call, merged, keep, token_block,
+                                              scratch, hidden_gradient);
+                      });
 }
 
 }  // namespace rowhouse::kernels::cpu

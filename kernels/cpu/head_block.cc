@@ -128,11 +128,12 @@ Operand LogitGradientOperand(const HeadCall& call, const LogitBlock& p) {
 
 void FormLogits(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const float* hidden,
-                const float* weights, const LogitBlock& logits) {
+                const float* weights, const LogitBlock& logits,
+                float* multiply_scratch) {
   Multiply(call.isa, HiddenOperand(call, hidden),
            Transposed(WeightOperand(call, weights)),
            {tokens.count, rows.count, call.slice.dim}, Into::kWrite,
-           logits.data, logits.stride);
+           logits.data, logits.stride, multiply_scratch);
 }
 
 KeptGradient KeptGradient::Of(const HeadCall& call, std::span<std::byte> kept,

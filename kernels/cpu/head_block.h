@@ -54,9 +54,11 @@ struct HeadCall {
                           static_cast<size_t>(block.count));
   }
 
-  // Elements of the largest block of each operand.
+  // Elements of scratch: of the largest block of each operand, and of
+  // products, which come first for their alignment.
   int64_t hidden_floats() const { return token_cut.largest() * slice.dim; }
   int64_t weight_floats() const { return row_cut.largest() * slice.dim; }
+  int64_t multiply_floats() const { return MultiplyScratchFloats(isa); }
   int64_t logit_floats() const {
     return token_cut.largest() * row_cut.largest();
   }
@@ -77,7 +79,8 @@ Operand LogitGradientOperand(const HeadCall& call, const LogitBlock& p);
 /// Writes the fp32 logits of a block without their bias.
 void FormLogits(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const float* hidden,
-                const float* weights, const LogitBlock& logits);
+                const float* weights, const LogitBlock& logits,
+                float* multiply_scratch);
 
 /// The kept logit gradient of a call (`HeadKept`): blocks [tokens, rows], of a
 /// block of rows those of all tokens.

@@ -11,6 +11,7 @@ namespace {
 
 // Scratch of one body, cut into its arrays.
 struct Scratch {
+  float* multiply;
   float* hidden;
   float* weights;
   float* p;
@@ -19,12 +20,14 @@ struct Scratch {
   float* bias_sums;    // and of all.
 
   static int64_t Floats(const HeadCall& call) {
-    return call.hidden_floats() + 2 * call.weight_floats() +
-           call.logit_floats() + 2 * call.row_cut.largest();
+    return call.multiply_floats() + call.hidden_floats() +
+           2 * call.weight_floats() + call.logit_floats() +
+           2 * call.row_cut.largest();
   }
   static Scratch In(const HeadCall& call, float* data) {
     Scratch scratch{};
-    scratch.hidden = data;
+    scratch.multiply = data;
+    scratch.hidden = scratch.multiply + call.multiply_floats();
     scratch.weights = scratch.hidden + call.hidden_floats();
     scratch.p = scratch.weights + call.weight_floats();
     scratch.main = scratch.p + call.logit_floats();
@@ -59,7 +62,7 @@ FormedBlock FormBlock(const WeightGradientCall& call, int64_t token_block,
   }
   const LogitBlock p = {scratch.p, rows.count};
   float* sums = call.bias_grad == nullptr ? nullptr : scratch.column_sums;
-  FormLogits(call.head, tokens, rows, hidden, weights, p);
+  FormLogits(call.head, tokens, rows, hidden, weights, p, scratch.multiply);
   FormLogitGradient(call.head, call.merged, tokens, rows, {}, p, sums);
   return {p, sums};
 }
@@ -80,7 +83,7 @@ void AddBlock(const WeightGradientCall& call, const BlockRange& rows,
     Multiply(call.head.isa,
              Transposed(LogitGradientOperand(call.head, formed.p)),
              HiddenOperand(call.head, hidden), {rows.count, dim, tokens.count},
-             Into::kAdd, main, stride);
+             Into::kAdd, main, stride, scratch.multiply);
     if (formed.column_sums == nullptr) continue;
     for (int64_t j = 0; j < rows.count; ++j) {
       scratch.bias_sums[j] = scratch.bias_sums[j] + formed.column_sums[j];

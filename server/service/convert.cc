@@ -115,6 +115,9 @@ void FillLoad(const ShardLoad& load, v1::ShardLoad& proto) {
   proto.set_landing_part_count(load.landing_part_count);
   proto.set_open_head_call_count(load.open_head_call_count);
   proto.set_staged_bytes(load.staged_bytes);
+  proto.set_recording_count(load.recording_count);
+  proto.set_recording_held_bytes(load.recording_held_bytes);
+  proto.set_recording_buffer_bytes(load.recording_buffer_bytes);
 }
 
 }  // namespace

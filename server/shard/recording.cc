@@ -103,6 +103,11 @@ void Recording::End(const absl::Status& reason) {
   if (waiting != nullptr) waiting(DeepCopy(reason));
 }
 
+int64_t Recording::held_bytes() const {
+  MutexLock lock(mutex_);
+  return held_bytes_;
+}
+
 bool Recording::finished() const {
   MutexLock lock(mutex_);
   return complete_ || !ended_.ok();

@@ -81,6 +81,7 @@ class Recording {
   }
   void End(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   bool cancelled() const { return call_->cancelled; }
+  int64_t held_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
   /// Whether it takes no more events.
   bool finished() const ABSL_LOCKS_EXCLUDED(mutex_);
 

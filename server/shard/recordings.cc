@@ -13,6 +13,25 @@
 
 namespace rowhouse::server {
 
+Recordings::Load Recordings::DescribeLoad() const {
+  Load load;
+  double most = -1;
+  for (const auto& recording : recordings_) {
+    if (recording->finished() || recording->cancelled()) continue;
+    ++load.count;
+    const int64_t held_bytes = recording->held_bytes();
+    const int64_t buffer_bytes = recording->buffer_bytes();
+    const double share =
+        static_cast<double>(held_bytes) /
+        static_cast<double>(std::max<int64_t>(buffer_bytes, 1));
+    if (share <= most) continue;
+    most = share;
+    load.held_bytes = held_bytes;
+    load.buffer_bytes = buffer_bytes;
+  }
+  return load;
+}
+
 absl::Status Recordings::CheckRoom() const {
   if (std::ssize(recordings_) < kMost) return absl::OkStatus();
   return wire::Error(

@@ -18,6 +18,14 @@ class Recordings {
   /// Under way at once.
   static constexpr int32_t kMost = 4;
 
+  /// Those that take events; the bytes are of the fullest buffer.
+  struct Load {
+    int32_t count = 0;
+    int64_t held_bytes = 0;
+    int64_t buffer_bytes = 0;
+  };
+  Load DescribeLoad() const;
+
   /// Whether none takes events.
   bool empty() const { return recordings_.empty(); }
 

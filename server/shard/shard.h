@@ -206,7 +206,10 @@ struct ShardLoad {
   int32_t open_pull_count = 0;     ///< Waiting ones too.
   int32_t landing_part_count = 0;  ///< Repeats too.
   int32_t open_head_call_count = 0;
-  int64_t staged_bytes = 0;  ///< Of the parts of open events.
+  int64_t staged_bytes = 0;     ///< Of the parts of open events.
+  int32_t recording_count = 0;  ///< That take events; of the fullest buffer:
+  int64_t recording_held_bytes = 0;
+  int64_t recording_buffer_bytes = 0;
 
   friend bool operator==(const ShardLoad&, const ShardLoad&) = default;
 };

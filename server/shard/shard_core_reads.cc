@@ -193,12 +193,16 @@ void ShardCore::GetEventState(const EventWait& wait, std::shared_ptr<Call> call,
 }
 
 ShardLoad ShardCore::DescribeLoad() const {
+  const Recordings::Load recordings = recordings_.DescribeLoad();
   return {.parked_call_count = parked_.count(),
           .max_parked_call_count = limits_.max_parked_read_count,
           .open_pull_count = pulls_.count(),
           .landing_part_count = landings_.count(),
           .open_head_call_count = head_calls_.count(),
-          .staged_bytes = events_.StagedBytes()};
+          .staged_bytes = events_.StagedBytes(),
+          .recording_count = recordings.count,
+          .recording_held_bytes = recordings.held_bytes,
+          .recording_buffer_bytes = recordings.buffer_bytes};
 }
 
 std::vector<OpenEventState> ShardCore::DescribeOpen() const {

@@ -1,5 +1,8 @@
 // Administration of tables.
 
+#include <optional>
+#include <span>
+#include <thread>
 #include <vector>
 
 #include "client/internal/cluster_core.h"
@@ -172,6 +175,32 @@ TEST_F(ClusterTest, AnotherTrainerCountHoldsThreeEventsAhead) {
   EXPECT_EQ(rank1->next_event(), 3);
   ASSERT_THAT(rank1->Seal(3), IsOk());
   EXPECT_THAT(rank0->WaitForEvent(3), IsOk());
+}
+
+TEST_F(ClusterTest, CancelledCallsEndAndNoneBeginsAnew) {
+  MakeTable(Spec());
+  const auto trainer = Join();
+  const std::vector<int64_t> row_ids = {0};
+  std::vector<float> out(2);
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(out));
+  PendingPull pull = trainer->PullAsync(
+      row_ids, bytes, {.timeout = absl::Hours(1), .min_event = 1});
+  std::optional<absl::Status> read;
+  std::thread reader([&] {
+    read = cluster_
+               ->ReadRows("t", row_ids, bytes,
+                          {.timeout = absl::Hours(1), .min_event = 1})
+               .status();
+  });
+  cluster_->CancelCalls();
+  reader.join();
+  EXPECT_THAT(*read, StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(pull.Wait(), StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(trainer->Seal(1), StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(cluster_->GetTable("t"),
+              StatusIs(absl::StatusCode::kCancelled, ""));
+  cluster_->CancelCalls();  // A repeat does nothing.
+  EXPECT_THAT(servers_.Connect()->GetTable("t"), IsOk());
 }
 
 }  // namespace

@@ -115,10 +115,12 @@ client::EventState FromServer(const server::EventState& state) {
                                session.lease_expired});
   }
   const server::ShardLoad& load = state.load;
-  result.load = {load.lane_call_count,      load.max_lane_call_count,
-                 load.parked_call_count,    load.max_parked_call_count,
-                 load.open_pull_count,      load.landing_part_count,
-                 load.open_head_call_count, load.staged_bytes};
+  result.load = {load.lane_call_count,       load.max_lane_call_count,
+                 load.parked_call_count,     load.max_parked_call_count,
+                 load.open_pull_count,       load.landing_part_count,
+                 load.open_head_call_count,  load.staged_bytes,
+                 load.recording_count,       load.recording_held_bytes,
+                 load.recording_buffer_bytes};
   return result;
 }
 

@@ -4,20 +4,55 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "kernels/buffer.h"
+#include "kernels/cpu/memory.h"
 #include "kernels/cpu_isa.h"
 #include "kernels/dtype.h"
 #include "tests/kernels/host_table.h"
 #include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace {
+
+thread_local int64_t allocation_count = 0;
+
+void* Allocate(size_t size, size_t alignment) {
+  ++allocation_count;
+  const size_t whole = (size + alignment - 1) / alignment * alignment;
+  void* const memory = std::aligned_alloc(alignment, whole);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+// This program's allocations are counted.
+void* operator new(size_t size) { return Allocate(size, 16); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace rowhouse::kernels::cpu {
 namespace {
 
+using ::rowhouse::testing::IsOk;
 using ::rowhouse::testing::Random;
 
 // A matrix in memory, with elements beside it that are not its own.
@@ -71,10 +106,18 @@ Product RandomProduct(Random& random, const ProductShape& shape) {
   return product;
 }
 
+Buffer ScratchOf(CpuIsa isa) {
+  absl::StatusOr<Buffer> scratch =
+      AllocateMemory(MultiplyScratchFloats(isa) * int64_t{sizeof(float)});
+  EXPECT_THAT(scratch, IsOk());
+  return *std::move(scratch);
+}
+
 std::vector<float> Multiplied(CpuIsa isa, const Product& product) {
+  const Buffer scratch = ScratchOf(isa);
   std::vector<float> out = product.out;
   Multiply(isa, product.a.operand(), product.b.operand(), product.shape,
-           product.into, out.data(), product.stride);
+           product.into, out.data(), product.stride, scratch.as<float>());
   return out;
 }
 
@@ -194,6 +237,37 @@ class AmxTest : public ::testing::Test {
   }
 };
 
+TEST_F(AmxTest, AllocatesNothing) {
+  Random random(97);
+  SCOPED_TRACE(random.Trace());
+  const Product product = RandomProduct(random, {40, 50, 60});
+  std::vector<float> out = product.out;
+  int64_t count = -1;
+  // A thread that has multiplied nothing before.
+  std::thread([&] {
+    const Buffer scratch = ScratchOf(CpuIsa::kAmx);
+    const int64_t before = allocation_count;
+    Multiply(CpuIsa::kAmx, product.a.operand(), product.b.operand(),
+             product.shape, product.into, out.data(), product.stride,
+             scratch.as<float>());
+    count = allocation_count - before;
+  }).join();
+  EXPECT_EQ(count, 0);
+}
+
+TEST_F(AmxTest, WhatIsInItsScratchDoesNotMatter) {
+  Random random(98);
+  SCOPED_TRACE(random.Trace());
+  const Product product = RandomProduct(random, {33, 47, 70});
+  const Buffer scratch = ScratchOf(CpuIsa::kAmx);
+  std::memset(scratch.data(), 0xff, static_cast<size_t>(scratch.size_bytes()));
+  std::vector<float> out = product.out;
+  Multiply(CpuIsa::kAmx, product.a.operand(), product.b.operand(),
+           product.shape, product.into, out.data(), product.stride,
+           scratch.as<float>());
+  EXPECT_EQ(BitsOf(out), BitsOf(Multiplied(CpuIsa::kAmx, product)));
+}
+
 TEST_F(AmxTest, AnElementDoesNotDependOnItsPlace) {
   Random random(96);
   SCOPED_TRACE(random.Trace());
@@ -219,9 +293,10 @@ TEST_F(AmxTest, AnElementDoesNotDependOnItsPlace) {
 }
 
 float MultiplyOne(float a, float b, DType dtype) {
+  const Buffer scratch = ScratchOf(CpuIsa::kAmx);
   float out = 0;
   Multiply(CpuIsa::kAmx, {&a, 1, dtype}, {&b, 1, dtype}, {1, 1, 1},
-           Into::kWrite, &out, 1);
+           Into::kWrite, &out, 1, scratch.as<float>());
   return out;
 }
 

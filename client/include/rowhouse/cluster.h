@@ -84,6 +84,10 @@ class Cluster {
   explicit Cluster(std::shared_ptr<internal::ClusterCore> core);
   ~Cluster();
 
+  /// Ends all calls that are under way, and all later ones, with kCancelled;
+  /// those of its trainers too. For good: connect anew to go on.
+  void CancelCalls();
+
   /// The servers as they were at connect, by index.
   const std::vector<ServerInfo>& servers() const;
 

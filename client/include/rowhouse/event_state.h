@@ -65,7 +65,10 @@ struct ShardLoad {
   int32_t open_pull_count = 0;     ///< Waiting, or being read.
   int32_t landing_part_count = 0;  ///< Parts being received.
   int32_t open_head_call_count = 0;
-  int64_t staged_bytes = 0;  ///< Of the parts of open events.
+  int64_t staged_bytes = 0;     ///< Of the parts of open events.
+  int32_t recording_count = 0;  ///< That take events; of the fullest buffer:
+  int64_t recording_held_bytes = 0;
+  int64_t recording_buffer_bytes = 0;
 
   friend bool operator==(const ShardLoad&, const ShardLoad&) = default;
 };

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +87,52 @@ TEST_F(RecordTest, AStopEndsItInOrder) {
   EXPECT_THAT(record.Wait()->fault, IsOk());
   EXPECT_EQ(record.Wait()->last_event, 4);
   EXPECT_EQ(record.Wait()->end_digest, digests_[4]);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, AStopTakesNoDigestWhereAServerIsSilent) {
+  std::atomic<int> digest_count = 0;
+  std::atomic<bool> silent = false;
+  const std::unique_ptr<Cluster> cluster =
+      servers_.Connect([&](int32_t server, std::string_view method) {
+        if (method == "DigestTable") ++digest_count;
+        return silent && server == 2 ? Fault::kLoseRequest : Fault::kNone;
+      });
+  RunningRecord record(*cluster, Path("log"));
+  Train(1, 2, random_);
+  record.WaitForEvent(2);
+  silent = true;
+  record.Stop();
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_THAT(record.Wait()->fault, IsOk());
+  EXPECT_EQ(record.Wait()->last_event, 2);
+  EXPECT_EQ(record.Wait()->end_digest, std::nullopt);
+  EXPECT_EQ(digest_count, 0);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, AStopEndsTheLookForTheTable) {
+  std::stop_source stop;
+  const std::unique_ptr<Cluster> cluster =
+      servers_.Connect([&](int32_t, std::string_view method) {
+        if (method == "GetTable") stop.request_stop();
+        return Fault::kLoseRequest;
+      });
+  EXPECT_THAT(Record(*cluster, "t", Path("log"),
+                     {.stop = stop.get_token(), .timeout = absl::Hours(1)}),
+              StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_EQ(wire::ReasonOf(Inspect(Path("log")).status()), kNoFile);
+}
+
+TEST_F(RecordTest, CancelledCallsEndItWithAFault) {
+  RunningRecord record(*cluster_, Path("log"));
+  Train(1, 2, random_);
+  record.WaitForEvent(2);
+  cluster_->CancelCalls();
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_THAT(record.Wait()->fault, StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_EQ(record.Wait()->last_event, 2);
+  cluster_ = servers_.Connect();
   CheckFile(*record.Wait());
 }
 

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
-"""Help, wrong arguments, wrong servers, output that cannot be written, and
-shell completion.
-"""
+"""Help, wrong arguments, wrong servers, and output that cannot be written."""
 import os
 import re
 import subprocess
@@ -96,42 +94,6 @@ class ArgumentTest(CliTest):
             plain = self.on_terminal("status", env=env)[1]
             self.assertIn("serving", plain)
             self.assertNotIn("\x1b", plain)
-
-
-class CompletionTest(CliTest):
-    def complete(self, line):
-        """What bash offers for the last word of a line."""
-        words = line.split(" ")
-        script = (
-            "source <(\"$ROWHOUSE\" completion bash)\n"
-            f"COMP_WORDS=({' '.join(repr(w) for w in words)})\n"
-            f"COMP_CWORD={len(words) - 1}\n"
-            "compopt() { :; }\n"  # Works only while bash completes.
-            "_rowhouse\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
-        done = subprocess.run(["bash", "-c", script], text=True, check=True,
-                              capture_output=True,
-                              env={**os.environ, "ROWHOUSE": harness.ROWHOUSE})
-        self.assertEqual(done.stderr, "")
-        return done.stdout.split()
-
-    def test_bash_completes_commands_and_flags(self):
-        self.assertEqual(self.complete("rowhouse stat"), ["status"])
-        self.assertEqual(sorted(self.complete("rowhouse de")),
-                         ["delete", "describe"])
-        self.assertEqual(self.complete("rowhouse create words --shar"),
-                         ["--shards="])
-        self.assertEqual(self.complete("rowhouse --json pull --al"), ["--all"])
-        self.assertEqual(self.complete("rowhouse status --al"), [])
-        self.assertEqual(self.complete("rowhouse list --serv"), ["--servers="])
-        self.assertEqual(self.complete("rowhouse completion z"), ["zsh"])
-
-    def test_every_command_is_in_every_script(self):
-        for shell in ("bash", "zsh", "fish"):
-            script = self.ok("completion", shell)
-            for command in ("status", "import", "completion"):
-                self.assertIn(command, script)
-            self.assertIn("first-row", script)
-        self.refused(2, "shell", "completion", "tcsh")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ import json
 import os
 import pathlib
 import pty
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 ROWHOUSE = SERVER = TRAIN_ROWS = None  # Set by `main`.
@@ -43,6 +45,45 @@ class Cluster:
             process.kill()
             process.wait()
             process.stdout.close()
+
+
+class SilentAt:
+    """Stands before a server, and falls silent for good once a client calls a
+    method: connections stay, and nothing passes in either direction."""
+
+    def __init__(self, address, method):
+        host, port = address.rsplit(":", 1)
+        self.server = (host, int(port))
+        self.method = method.encode()
+        self.silent = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:  # Closed.
+                return
+            server = socket.create_connection(self.server)
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=pair,
+                                 daemon=True).start()
+
+    def _pass_on(self, source, target):
+        try:
+            while data := source.recv(1 << 16):
+                if self.method in data:  # As a path; gRPC sends it as it is.
+                    self.silent.set()
+                if not self.silent.is_set():
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:  # The other end has gone.
+            pass
 
 
 def run(*arguments, servers=None, stdin="", env=None):

@@ -108,6 +108,21 @@ class PushLogTest(CliTest):
         done = run("replay", "--inspect", str(log), "--json")
         self.assertTrue(json.loads(done.stdout)["complete"])
 
+    def test_status_tells_of_recorders(self):
+        self.train()
+        text = self.ok("status")
+        self.assertRegex(text, r"(?m)^table .* recorders *$")
+        self.assertRegex(text, r"(?m)^example +0/2 .* 0 *$")
+        recorder = self.start_recording(self.folder / "told.rhlog")
+        self.assertRegex(self.ok("status"), r"(?m)^example +1/2 .* 1 *$")
+        for server in self.json("status")["servers"]:
+            load = server["shards"][0]["events"]["load"]
+            self.assertEqual(load["recording_count"], 1)
+            self.assertEqual(load["recording_held_bytes"], 0)
+            self.assertGreater(load["recording_buffer_bytes"], 0)
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate(timeout=60)
+
     def test_what_cannot_be_replayed(self):
         self.refused(2, "wanted FILE", "replay", "words")
         self.refused(2, "/nowhere", "replay", "words", "/nowhere.rhlog")

@@ -124,6 +124,34 @@ TEST_F(RecordingTest, AnEventComesWithItsPartsInOrder) {
   EXPECT_THAT(pieces[3].ids, IsEmpty());
 }
 
+TEST_F(RecordingTest, TheLoadTellsTheFullestBufferOfThoseUnderWay) {
+  StartWithSessions();
+  const auto load = [&] { return shard_->GetEventState()->load; };
+  EXPECT_EQ(load().recording_count, 0);
+  EXPECT_EQ(load().recording_buffer_bytes, 0);
+  const SharedRecording large = Opened({.buffer_bytes = 1000});
+  const auto caller = BlockingShard::NewCall();
+  const SharedRecording small =
+      *OpenRecording(*owned_, {.buffer_bytes = 500}, caller);
+  const SharedRecording ends = Opened({.last_event = 1});
+  EXPECT_EQ(load().recording_count, 3);
+  EXPECT_EQ(load().recording_held_bytes, 0);
+  ASSERT_THAT(shard_->Push(Rows(kRank0, 1, 0, {3, 4})), IsOk());
+  ASSERT_THAT(shard_->Seal(kRank0, 1, 1), IsOk());
+  ASSERT_THAT(shard_->Seal(kRank1, 1, 0), IsOk());
+  ASSERT_THAT(shard_->Commit(kRank0, 1, Commit()), IsOk());
+  // Two rows of two fp32 and an id. One recording has its last event.
+  EXPECT_EQ(load().recording_count, 2);
+  EXPECT_EQ(load().recording_held_bytes, 32);
+  EXPECT_EQ(load().recording_buffer_bytes, 500);
+  ASSERT_EQ(*Next(*small), true);
+  const PendingCall<bool> waits = StartNext(*small);  // Has let go of it.
+  EXPECT_EQ(load().recording_held_bytes, 32);
+  EXPECT_EQ(load().recording_buffer_bytes, 1000);
+  caller->cancelled = true;
+  EXPECT_EQ(load().recording_count, 1);
+}
+
 TEST_F(RecordingTest, WhatWasDiscardedNeverShows) {
   StartWithSessions();
   const SharedRecording recording = Opened();

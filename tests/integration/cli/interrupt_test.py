@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""One interrupt ends every long command soon, also while a server is silent:
+it has connections and answers nothing.
+"""
+import json
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import CliTest, DIM, SilentAt, npy, run
+
+# No call would end by itself before; and what "soon" is on a busy machine.
+PATIENCE = "--timeout=300"
+SOON = 20
+
+
+class InterruptTest(CliTest):
+    def start(self, *arguments, servers=None):
+        process = subprocess.Popen(
+            [harness.ROWHOUSE, *arguments, PATIENCE,
+             "--servers=" + ",".join(servers or self.cluster.addresses)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        return process
+
+    def interrupt(self, process):
+        """Returns what it ended with and said."""
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=SOON)
+        return process.returncode, out, error
+
+    def interrupt_at(self, method, *arguments):
+        """Interrupts a command as its server falls silent at `method`."""
+        silent = SilentAt(self.cluster.addresses[0], method)
+        self.addCleanup(silent.close)
+        process = self.start(*arguments, servers=[silent.address,
+                                                  self.cluster.addresses[1]])
+        while not silent.silent.wait(0.1):
+            self.assertIsNone(process.poll(), f"ended before {method}")
+        return self.interrupt(process)
+
+    def freeze(self, index):
+        server = self.cluster.processes[index]
+        server.send_signal(signal.SIGSTOP)
+        self.addCleanup(server.send_signal, signal.SIGCONT)
+        return server
+
+    def start_recording(self, log):
+        recorder = self.start("record", "words", str(log), "--json")
+        self.assertIn("recording", recorder.stderr.readline())
+        return recorder
+
+    def recorded_log(self):
+        """Of all events of the example."""
+        log = self.folder / f"{self.id()}.rhlog"
+        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses],
+                       check=True, capture_output=True, timeout=120)
+        self.ok("reset", "example", "--yes")
+        recorder = self.start("record", "example", str(log), "--until=10")
+        self.assertIn("recording", recorder.stderr.readline())
+        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses],
+                       check=True, capture_output=True, timeout=120)
+        self.assertEqual(recorder.wait(timeout=60), 0)
+        recorder.communicate()
+        return log
+
+    def test_record(self):
+        self.create("words")
+        for index in range(2):
+            log = self.folder / f"silent{index}.rhlog"
+            recorder = self.start_recording(log)
+            server = self.freeze(index)
+            code, out, error = self.interrupt(recorder)
+            server.send_signal(signal.SIGCONT)
+            self.assertEqual(code, 0, error)
+            self.assertIsNone(json.loads(out)["end_digest"])
+            info = json.loads(
+                run("replay", "--inspect", str(log), "--json").stdout)
+            self.assertTrue(info["complete"])
+            self.assertEqual(info["fault"], "")
+
+    def test_record_that_answers_takes_its_digest(self):
+        self.create("words")
+        recorder = self.start_recording(self.folder / "answers.rhlog")
+        code, out, error = self.interrupt(recorder)
+        self.assertEqual(code, 0, error)
+        self.assertEqual(json.loads(out)["end_digest"]["event"], 0)
+
+    def test_record_before_its_beginning(self):
+        self.create("words")
+        log = self.folder / "never.rhlog"
+        for method in ("GetTable", "RecordEvents"):
+            code, out, error = self.interrupt_at(method, "record", "words",
+                                                 str(log))
+            self.assertEqual((code, out), (130, ""), error)
+            self.assertIn("interrupted", error)
+            self.assertFalse(log.exists())
+
+    def test_replay(self):
+        log = self.recorded_log()
+        for method in ("CreateTable", "OpenSession", "PushGradients",
+                       "CommitEvent", "DigestTable"):
+            code, out, error = self.interrupt_at(method, "replay", "again",
+                                                 str(log))
+            self.assertEqual((code, out), (130, ""), error)
+            self.assertIn("interrupted; ", error)
+            self.call("delete", "again", "--yes")
+
+    def test_bench(self):
+        flags = ("--rows=1000", "--dim=8", "--batch=64", "--seconds=300")
+        for number, method in enumerate(
+                ("CreateTable", "OpenSession", "PullRows", "PushGradients",
+                 "SealContribution", "CommitEvent")):
+            code, out, error = self.interrupt_at(
+                method, "bench", *flags, f"--table=bench{number}")
+            self.assertEqual((code, out), (130, ""), error)
+            self.assertIn("interrupted", error)
+            self.assertIn(f"table bench{number} is left behind", error)
+
+    def test_import_and_pull(self):
+        self.create("words")
+        rows = self.folder / "rows.npy"
+        npy(rows, "<f4", (10, DIM), bytes(10 * DIM * 4))
+        for method, arguments in (
+                ("ImportRows", ("import", "words", str(rows))),
+                ("PullRows", ("pull", "words", "0-9",
+                              f"--out={self.folder / 'out.npy'}"))):
+            code, out, error = self.interrupt_at(method, *arguments)
+            self.assertEqual((code, out), (-signal.SIGINT, ""), error)
+
+    def test_a_server_that_is_silent_from_the_start(self):
+        self.create("words")
+        log = self.recorded_log()
+        rows = self.folder / "rows.npy"
+        npy(rows, "<f4", (10, DIM), bytes(10 * DIM * 4))
+        server = self.freeze(1)
+        for arguments in (("record", "words", str(self.folder / "no.rhlog")),
+                          ("replay", "other", str(log)), ("bench",),
+                          ("import", "words", str(rows)),
+                          ("pull", "words", "0-9")):
+            code, out, error = self.interrupt(self.start(*arguments))
+            self.assertIn(code, (130, -signal.SIGINT), error)
+            self.assertEqual(out, "")
+        server.send_signal(signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    harness.main()
