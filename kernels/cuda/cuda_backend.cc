@@ -87,7 +87,12 @@ class CudaBackend final : public Backend {
     return Run([&](Stream&) { return pool_.SetAside(size_bytes); });
   }
 
-  void GiveBack(int64_t size_bytes) override { pool_.GiveBack(size_bytes); }
+  void GiveBack(int64_t size_bytes) override {
+    Run([&](Stream&) {
+      pool_.GiveBack(size_bytes);
+      return absl::OkStatus();
+    }).IgnoreError();  // A device that is at fault has nothing to give.
+  }
 
   absl::Status ReserveScratch(const ScratchNeeds& needs) override {
     return RunWithGemm([&](Stream& stream, Gemm& gemm) {

@@ -42,6 +42,11 @@ class OnBackendTest : public ::testing::TestWithParam<const char*> {
                                 int64_t memory_limit_bytes = int64_t{1} << 28);
 };
 
+inline std::string NameOfBackend(
+    const ::testing::TestParamInfo<const char*>& backend) {
+  return backend.param;
+}
+
 }  // namespace rowhouse::testing
 
 #endif  // ROWHOUSE_TESTS_SERVER_BACKENDS_BACKEND_CLUSTER_H_

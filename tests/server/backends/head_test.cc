@@ -107,10 +107,7 @@ TEST_P(BackendHeadTest, RepeatsItsBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, BackendHeadTest,
-                         ::testing::Values("cpu", "cuda"),
-                         [](const auto& info) {
-                           return std::string(info.param);
-                         });
+                         ::testing::Values("cpu", "cuda"), NameOfBackend);
 
 }  // namespace
 }  // namespace rowhouse::testing

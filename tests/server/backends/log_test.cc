@@ -42,6 +42,7 @@ class BackendLogTest : public OnBackendTest {
     std::thread recorder([&] {
       recorded = Record(*trained, "t", path,
                         {.last_event = kEvents,
+                         .overwrite = true,
                          .progress = [&begun](const auto&) { begun = true; }});
       begun = true;
     });
@@ -73,10 +74,7 @@ TEST_P(BackendLogTest, ADenseLogReplaysToTheSameDigestBothWays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, BackendLogTest,
-                         ::testing::Values("cpu", "cuda"),
-                         [](const auto& info) {
-                           return std::string(info.param);
-                         });
+                         ::testing::Values("cpu", "cuda"), NameOfBackend);
 
 }  // namespace
 }  // namespace rowhouse::testing

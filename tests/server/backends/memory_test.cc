@@ -65,10 +65,7 @@ TEST_P(BackendMemoryTest, ATableBeyondTheDeviceIsRefusedWithItsFreeBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, BackendMemoryTest,
-                         ::testing::Values("cpu", "cuda"),
-                         [](const auto& info) {
-                           return std::string(info.param);
-                         });
+                         ::testing::Values("cpu", "cuda"), NameOfBackend);
 
 }  // namespace
 }  // namespace rowhouse::testing

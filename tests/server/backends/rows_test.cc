@@ -34,10 +34,7 @@ TEST_P(BackendRowsTest, AResetTableTrainsToTheSameBitsAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, BackendRowsTest,
-                         ::testing::Values("cpu", "cuda"),
-                         [](const auto& info) {
-                           return std::string(info.param);
-                         });
+                         ::testing::Values("cpu", "cuda"), NameOfBackend);
 
 }  // namespace
 }  // namespace rowhouse::testing

@@ -69,7 +69,7 @@ void Contribute(Trainer& trainer, int64_t event, Random& random) {
 client::EventUpdate Update(bool dense, int64_t event) {
   if (event == 2) return client::SkipEvent();
   const int64_t applied = event > 2 ? event - 1 : event;
-  if (dense) return MakeAdamWScalars({.learning_rate = 0.01}, applied);
+  if (dense) return client::MakeAdamWScalars({.learning_rate = 0.01}, applied);
   return client::RowAdamScalars{.step_size = 0.01 / static_cast<double>(event),
                                 .decay = 0.001,
                                 .beta2 = 0.95,

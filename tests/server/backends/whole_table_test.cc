@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, WholeTableTest,
                          ::testing::Values(WholeTableCase{"cpu", 2'900'000, 20},
                                            WholeTableCase{"cuda", 84'602'880,
                                                           10'000}),
-                         [](const auto& info) { return info.param.backend; });
+                         [](const auto& table) { return table.param.backend; });
 
 }  // namespace
 }  // namespace rowhouse::testing
