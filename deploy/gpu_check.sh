@@ -8,12 +8,12 @@
 #   correct   all tests; what would be skipped for want of a GPU fails
 #   sanitize  compute-sanitizer over the kernels' tests, few cases of each
 #   table     the whole n-gram table, created, loaded and timed over gRPC
-#   times     our benchmarks of the CUDA backend (times.json)
-#   peers     the same works in PyTorch and Triton, beside `times` (table.md)
+#   speed     our benchmarks of the CUDA backend (times.json)
+#   peers     the same works in PyTorch and Triton, beside `speed` (table.md)
 #   suite     every operation of the backend (suite.json)
 #   demo      the demo trains with --backend=cuda
 #
-# Without stages: machine correct sanitize times peers. A stage ends at its own
+# Without stages: machine correct sanitize speed peers. A stage ends at its own
 # limit, all of them together after N seconds (560); those for which no time is
 # left are not run, and count as failed. DIR (gpu_check) gets log.txt, a
 # summary.json and what is named above. Exit code 0: all were well.
@@ -29,7 +29,7 @@ while (($# > 0)); do
     --out) out=$2; shift ;;
     --seconds) budget=$2; shift ;;
     --device) device=$2; shift ;;
-    machine | correct | sanitize | table | times | peers | suite | demo)
+    machine | correct | sanitize | table | speed | peers | suite | demo)
       stages+=("$1") ;;
     *)
       echo "$1 is no stage and no flag; the head of $0 lists both" >&2
@@ -37,7 +37,7 @@ while (($# > 0)); do
   esac
   shift
 done
-((${#stages[@]} > 0)) || stages=(machine correct sanitize times peers)
+((${#stages[@]} > 0)) || stages=(machine correct sanitize speed peers)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
@@ -152,8 +152,8 @@ table() {
   return $failed
 }
 
-times_limit=300
-times() {
+speed_limit=300
+speed() {
   "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
     --benchmark_filter='^Cuda' --benchmark_repetitions=3 \
     --benchmark_min_time=0.05 --benchmark_out="$out/times.json" \
