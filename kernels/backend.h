@@ -31,6 +31,25 @@ struct Initializer {
   friend bool operator==(const Initializer&, const Initializer&) = default;
 };
 
+/// Memory of the device that a backend runs on.
+struct MemoryState {
+  int64_t total_bytes = 0;
+  int64_t free_bytes = 0;  ///< Of any program.
+};
+
+/// The largest calls that a table will ask for, by what they take of scratch
+/// memory.
+struct ScratchNeeds {
+  int64_t dim = 0;
+  int64_t entry_count = 0;  ///< Of all parts of an event, or of one embedding.
+  int64_t slot_count = 0;   ///< Of rows gathered or brought current.
+  int64_t host_bytes = 0;   ///< Of rows gathered to host memory.
+  /// A dense table's head: its rows, by their count, dtype and bias.
+  std::optional<HeadSlice> head = std::nullopt;
+  int64_t token_count = 0;  ///< Of one call of the head.
+  HeadBlocks blocks = {};
+};
+
 /// Runs the numeric work of shards and of clients on one device.
 ///
 /// Every operation gives bits that depend on its arguments alone: not on the
@@ -62,6 +81,29 @@ class Backend {
   /// Errors:
   ///   kResourceExhausted  there is too little memory; names the bytes.
   virtual absl::StatusOr<Buffer> Allocate(int64_t size_bytes) = 0;
+
+  /// Memory of the device, as it is now. Errors: kInternal.
+  virtual absl::StatusOr<MemoryState> Memory() = 0;
+
+  /// Takes `size_bytes` more from the device, so that `Allocate` finds them
+  /// whatever others take: buffers of so many bytes in all, each rounded up to
+  /// 256, unless freed ones lie between them so that none has room. Where the
+  /// system gives memory lazily, nothing is taken.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  there is too little memory; names the bytes.
+  virtual absl::Status SetAside(int64_t size_bytes) = 0;
+
+  /// Gives back what was set aside, once no buffer lies there.
+  virtual void GiveBack(int64_t size_bytes) = 0;
+
+  /// Takes the scratch memory of such calls of this thread; without it they
+  /// take it when they come.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  there is too little memory; names the bytes. The
+  ///                       thread keeps what it had.
+  virtual absl::Status ReserveScratch(const ScratchNeeds& needs) = 0;
 
   /// Copies; either side may be host memory or this backend's.
   virtual absl::Status Copy(const void* from, void* to, int64_t size_bytes) = 0;

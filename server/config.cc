@@ -1,7 +1,5 @@
 #include "server/config.h"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -103,11 +101,6 @@ absl::Status ResolveBackend(const ServerConfig& config,
   ROWHOUSE_RETURN_IF_ERROR(CheckRange(
       "memory_limit_bytes", config.memory_limit_bytes(), 0, int64_t{1} << 60));
   options.memory_limit_bytes = config.memory_limit_bytes();
-  if (options.memory_limit_bytes == 0) {
-    const int64_t machine_bytes =
-        int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-    options.memory_limit_bytes = machine_bytes / 10 * 8;
-  }
   return absl::OkStatus();
 }
 

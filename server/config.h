@@ -24,7 +24,7 @@ struct ServerOptions {
   int32_t listen_port = 0;  ///< 0: any free one.
   std::optional<TlsOptions> tls;
   kernels::BackendOptions backend;
-  int64_t memory_limit_bytes = 0;
+  int64_t memory_limit_bytes = 0;  ///< 0: what the device has to give.
   ShardLimits limits;
   absl::Duration drain_delay;
   absl::Duration drain_timeout;

@@ -65,6 +65,22 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
 }
 
+absl::Status SetMemoryLimit(kernels::Backend& backend, ServerOptions& options) {
+  if (options.memory_limit_bytes != 0) return absl::OkStatus();
+  ROWHOUSE_ASSIGN_OR_RETURN(const kernels::MemoryState memory,
+                            backend.Memory());
+  switch (options.backend.kind) {
+    case kernels::BackendKind::kCpu:
+      options.memory_limit_bytes = memory.total_bytes / 10 * 8;
+      break;
+    case kernels::BackendKind::kCuda:
+      // The rest is for scratch memory, which is reserved beside it.
+      options.memory_limit_bytes = memory.free_bytes / 100 * 95;
+      break;
+  }
+  return absl::OkStatus();
+}
+
 TableRegistry::Options RegistryOptions(const ServerOptions& options) {
   return {.server_index = options.server_index,
           .server_count = options.server_count,
@@ -79,6 +95,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   ROWHOUSE_ASSIGN_OR_RETURN(ServerOptions options, ToOptions(config));
   ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<kernels::Backend> backend,
                             kernels::MakeBackend(options.backend));
+  ROWHOUSE_RETURN_IF_ERROR(SetMemoryLimit(*backend, options));
   std::unique_ptr<Server> server(
       new Server(std::move(options), std::move(backend)));
   ROWHOUSE_RETURN_IF_ERROR(server->CreateTables());
@@ -96,7 +113,8 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
       table_service_(tables_, calls_),
       server_service_({.cluster_id = options_.cluster_id,
                        .incarnation = NewIncarnation(),
-                       .backend = NameOf(options_.backend.kind)},
+                       .backend = NameOf(options_.backend.kind),
+                       .device_index = options_.backend.device_index},
                       tables_, calls_, [this] { Drain(); }),
       lm_head_service_(tables_, calls_) {}
 
@@ -177,7 +195,8 @@ absl::Status Server::Listen() {
 }
 
 void Server::LogBackend() const {
-  spdlog::info("backend: {}", backend_->Description());
+  spdlog::info("backend: {}; tables may reserve {} bytes",
+               backend_->Description(), options_.memory_limit_bytes);
   if (options_.backend.kind != kernels::BackendKind::kCpu) return;
   const auto isa = kernels::ChooseCpuIsa(options_.backend.cpu_isa);
   if (!isa.ok()) return;

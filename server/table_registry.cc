@@ -43,6 +43,15 @@ absl::Status NotPlacedError(std::string_view name, int32_t shard_count,
        {"server_index", absl::StrCat(server_index)}});
 }
 
+// What the backend says of want of memory, for clients; other errors as they
+// are.
+absl::Status ForClients(std::string_view name, absl::Status status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return wire::Error(absl::StatusCode::kResourceExhausted, reasons::kMemory,
+                     absl::StrCat(std::string(name), ": ", status.message()),
+                     {{"table", std::string(name)}});
+}
+
 // Why a call that has waited for its turn must not begin any more.
 absl::Status CheckAlive(const Call& call, absl::Time now) {
   if (call.cancelled) return absl::CancelledError("the caller has gone");
@@ -153,7 +162,7 @@ absl::StatusOr<CreatedTable> TableRegistry::CreateNow(
   if (!shard.ok()) {
     Release(bytes);
     spdlog::error("{}: cannot be created: {}", name, shard.status().ToString());
-    return shard.status();
+    return ForClients(name, shard.status());
   }
   std::shared_ptr<ServedTable> table =
       Own(new ServedTable{name, canonical, bytes, *std::move(shard)});
@@ -198,7 +207,13 @@ absl::StatusOr<int64_t> TableRegistry::BeginChange(ServedTable& table,
   MutexLock lock(mutex_);
   const int64_t added = bytes - table.reserved_bytes;
   if (added > 0) {
-    ROWHOUSE_RETURN_IF_ERROR(ReserveLocked(table.name, added));
+    ROWHOUSE_RETURN_IF_ERROR(CountLocked(table.name, added));
+    // Holding the lock: changes are few, and small beside tables.
+    absl::Status taken = SetAside(table.name, added);
+    if (!taken.ok()) {
+      reserved_bytes_ -= added;
+      return taken;
+    }
     table.reserved_bytes += added;
   }
   table.wanted_bytes.insert(bytes);
@@ -215,8 +230,10 @@ void TableRegistry::EndChange(ServedTable& table, int64_t wanted_bytes,
   if (!table.wanted_bytes.empty()) {
     most = std::max(most, *table.wanted_bytes.rbegin());
   }
-  reserved_bytes_ -= table.reserved_bytes - most;
+  const int64_t unused = table.reserved_bytes - most;
+  reserved_bytes_ -= unused;
   table.reserved_bytes = most;
+  backend_.GiveBack(unused);
 }
 
 absl::StatusOr<std::shared_ptr<void>> TableRegistry::ReserveAside(
@@ -227,12 +244,23 @@ absl::StatusOr<std::shared_ptr<void>> TableRegistry::ReserveAside(
 }
 
 absl::Status TableRegistry::Reserve(std::string_view name, int64_t bytes) {
-  MutexLock lock(mutex_);
-  return ReserveLocked(name, bytes);
+  {
+    MutexLock lock(mutex_);
+    ROWHOUSE_RETURN_IF_ERROR(CountLocked(name, bytes));
+  }
+  absl::Status taken = SetAside(name, bytes);
+  if (!taken.ok()) {
+    MutexLock lock(mutex_);
+    reserved_bytes_ -= bytes;
+  }
+  return taken;
 }
 
-absl::Status TableRegistry::ReserveLocked(std::string_view name,
-                                          int64_t bytes) {
+absl::Status TableRegistry::SetAside(std::string_view name, int64_t bytes) {
+  return ForClients(name, backend_.SetAside(bytes));
+}
+
+absl::Status TableRegistry::CountLocked(std::string_view name, int64_t bytes) {
   const int64_t limit = options_.memory_limit_bytes;
   if (bytes > limit - reserved_bytes_) {
     return wire::Error(
@@ -249,6 +277,7 @@ absl::Status TableRegistry::ReserveLocked(std::string_view name,
 }
 
 void TableRegistry::Release(int64_t bytes) {
+  backend_.GiveBack(bytes);
   MutexLock lock(mutex_);
   reserved_bytes_ -= bytes;
 }

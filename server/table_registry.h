@@ -126,6 +126,7 @@ class TableRegistry {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t reserved_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+  kernels::Backend& backend() const { return backend_; }
   const Options& options() const { return options_; }
   absl::Time Now() const { return timers_.Now(); }
 
@@ -139,9 +140,11 @@ class TableRegistry {
                                          const v1::TableSpec& canonical);
   std::shared_ptr<ServedTable> Own(ServedTable* table);
   absl::Status DeleteNow(const std::string& name);
+  // Counts bytes against the limit, and takes them from the device.
   absl::Status Reserve(std::string_view name, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status ReserveLocked(std::string_view name, int64_t bytes)
+  absl::Status SetAside(std::string_view name, int64_t bytes);
+  absl::Status CountLocked(std::string_view name, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include "bench/support/check.h"
+#include "bench/support/run.h"
 #include "benchmark/benchmark.h"
 #include "kernels/backend.h"
 
@@ -20,26 +19,17 @@ namespace rowhouse::kernels {
 
 inline constexpr int kCallsAtOnce = 8;
 
-inline void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
+using ::rowhouse::bench::Check;
 
 inline Backend& Cuda() {
-  static Backend* const backend = [] {
-    absl::StatusOr<std::unique_ptr<Backend>> made =
-        MakeBackend({BackendKind::kCuda});
-    Check(made.status());
-    return made->release();
-  }();
-  return *backend;
+  if (bench::TheRun().backend.kind != BackendKind::kCuda) {
+    Check(absl::FailedPreconditionError("Cuda* cases need --backend=cuda"));
+  }
+  return bench::TheBackend();
 }
 
 inline Buffer Allocate(int64_t size_bytes) {
-  absl::StatusOr<Buffer> buffer = Cuda().Allocate(size_bytes);
-  Check(buffer.status());
-  return *std::move(buffer);
+  return Check(Cuda().Allocate(size_bytes));
 }
 
 template <typename T>

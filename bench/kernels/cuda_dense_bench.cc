@@ -55,7 +55,7 @@ std::vector<int64_t> TokenRows(Spread spread, int64_t count,
   return rows;
 }
 
-void EmbeddingGradientOf(benchmark::State& state) {
+void CudaEmbeddingGradient(benchmark::State& state) {
   constexpr int64_t kRows = 129280;
   constexpr int64_t kDim = 7168;
   constexpr int64_t kTokens = 8192;
@@ -77,13 +77,13 @@ void EmbeddingGradientOf(benchmark::State& state) {
   });
   state.counters["distinct_rows"] = static_cast<double>(row_count);
 }
-BENCHMARK(EmbeddingGradientOf)
+BENCHMARK(CudaEmbeddingGradient)
     ->ArgName("spread")
     ->DenseRange(kEven, kOneRow)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
-void NgramForwardAndBackward(benchmark::State& state) {
+void CudaNgramForwardAndBackward(benchmark::State& state) {
   constexpr int64_t kTokens = 49152;
   constexpr int64_t kDim = 768;
   std::mt19937_64 random(3);
@@ -111,11 +111,11 @@ void NgramForwardAndBackward(benchmark::State& state) {
                                     pool, row_gradient.data()));
   });
 }
-BENCHMARK(NgramForwardAndBackward)
+BENCHMARK(CudaNgramForwardAndBackward)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
-void AdamW(benchmark::State& state) {
+void CudaAdamW(benchmark::State& state) {
   constexpr int64_t kRows = 32768;
   constexpr int64_t kDim = 7168;
   const Buffer weights = Allocate(kRows * kDim * 2);
@@ -136,7 +136,7 @@ void AdamW(benchmark::State& state) {
     Check(Cuda().ApplyAdamW(table, factors, NonFinitePolicy::kReject, report));
   });
 }
-BENCHMARK(AdamW)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(CudaAdamW)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace rowhouse::kernels

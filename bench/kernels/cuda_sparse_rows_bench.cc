@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kDim = 768;
 constexpr int64_t kEntries = 393216;
+
 // A table, and gradients of normally distributed values.
 class Workload {
  public:
@@ -164,9 +165,9 @@ void Register(const char* name, void (*function)(benchmark::State&),
 // Table by table: the largest leaves no room for another.
 const bool kRegistered = [] {
   for (const int64_t rows : {1048576, 10575360, 84602880}) {
-    Register("Gather", Gather, rows);
-    Register("SortedEvent", SortedEvent, rows);
-    Register("EventOfEightParts", EventOfEightParts, rows);
+    Register("CudaGather", Gather, rows);
+    Register("CudaSortedEvent", SortedEvent, rows);
+    Register("CudaEventOfEightParts", EventOfEightParts, rows);
   }
   return true;
 }();

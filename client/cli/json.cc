@@ -188,6 +188,10 @@ Json ToJson(const ServerState& server) {
     json["draining"] = info.draining;
     json["backend"] = info.backend;
     json["version"] = info.version;
+    json["device"] = {{"description", info.device.description},
+                      {"index", info.device.index},
+                      {"memory_bytes", info.device.memory_bytes},
+                      {"free_memory_bytes", info.device.free_memory_bytes}};
     json["reserved_bytes"] = info.reserved_bytes;
     json["memory_limit_bytes"] = info.memory_limit_bytes;
   }

@@ -55,6 +55,26 @@ TextTable Servers(const std::vector<client::ServerState>& servers) {
   return table;
 }
 
+TextTable Devices(const std::vector<client::ServerState>& servers) {
+  TextTable table({{"server", Align::kRight},
+                   {"device"},
+                   {"memory", Align::kRight},
+                   {"free", Align::kRight},
+                   {"reserved", Align::kRight}});
+  for (size_t i = 0; i < servers.size(); ++i) {
+    if (!servers[i].info.has_value()) continue;
+    const client::ServerInfo& info = *servers[i].info;
+    const client::Device& device = info.device;
+    const bool tells = device.memory_bytes > 0;
+    table.AddRow({absl::StrCat(i),
+                  absl::StrCat(device.index, ": ", device.description),
+                  tells ? Bytes(device.memory_bytes) : "?",
+                  tells ? Bytes(device.free_memory_bytes) : "?",
+                  Bytes(info.reserved_bytes)});
+  }
+  return table;
+}
+
 // `2`, or `2 (1 expired)`.
 std::string Sessions(const client::EventState& state) {
   int expired = 0;
@@ -154,6 +174,8 @@ absl::StatusOr<int> Run(const Context& context) {
   }
   const bool color = UsesColor();
   std::string out = Headline(servers) + Servers(servers).ToString(color);
+  const TextTable devices = Devices(servers);
+  if (!devices.empty()) out += "\n" + devices.ToString(color);
   const TextTable shards = Shards(TablesOf(servers));
   if (!shards.empty()) out += "\n" + shards.ToString(color);
   Print(out);

@@ -129,7 +129,11 @@ ServerInfo FromProto(const v1::GetServerResponse& server,
           .memory_limit_bytes = limits.memory_limit_bytes(),
           .reserved_bytes = server.reserved_bytes(),
           .backend = server.backend(),
-          .version = server.version()};
+          .version = server.version(),
+          .device = {.description = server.device().description(),
+                     .index = server.device().index(),
+                     .memory_bytes = server.device().memory_bytes(),
+                     .free_memory_bytes = server.device().free_memory_bytes()}};
 }
 
 EventState FromProto(const v1::GetEventStateResponse& state) {

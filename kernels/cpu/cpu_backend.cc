@@ -33,6 +33,15 @@ class CpuBackend final : public Backend {
     return AllocateMemory(size_bytes);
   }
 
+  absl::StatusOr<MemoryState> Memory() override { return MachineMemory(); }
+
+  // Pages come as they are touched, and a thread's scratch with its work.
+  absl::Status SetAside(int64_t) override { return absl::OkStatus(); }
+  void GiveBack(int64_t) override {}
+  absl::Status ReserveScratch(const ScratchNeeds&) override {
+    return absl::OkStatus();
+  }
+
   absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
     CopyBytes(*executor_, from, to, size_bytes);
     return absl::OkStatus();

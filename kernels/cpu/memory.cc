@@ -1,6 +1,7 @@
 #include "kernels/cpu/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -18,7 +19,7 @@ size_t RoundUp(size_t size, size_t unit) {
   return (size + unit - 1) / unit * unit;
 }
 
-void Unmap(void* data, int64_t size_bytes) {
+void Unmap(void* /*owner*/, void* data, int64_t size_bytes) {
   munmap(data, RoundUp(static_cast<size_t>(size_bytes), kPageBytes));
 }
 
@@ -58,6 +59,12 @@ absl::StatusOr<Buffer> AllocateMemory(int64_t size_bytes) {
     (void)madvise(data, size, MADV_HUGEPAGE);
   }
   return Buffer(data, size_bytes, &Unmap);
+}
+
+MemoryState MachineMemory() {
+  const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  return {.total_bytes = sysconf(_SC_PHYS_PAGES) * page_bytes,
+          .free_bytes = sysconf(_SC_AVPHYS_PAGES) * page_bytes};
 }
 
 }  // namespace rowhouse::kernels::cpu

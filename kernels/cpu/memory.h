@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "kernels/backend.h"
 #include "kernels/buffer.h"
 
 namespace rowhouse::kernels::cpu {
@@ -16,6 +17,9 @@ namespace rowhouse::kernels::cpu {
 /// Errors:
 ///   kResourceExhausted  the system refused; names the bytes.
 absl::StatusOr<Buffer> AllocateMemory(int64_t size_bytes);
+
+/// Memory of the machine. Thread-safe.
+MemoryState MachineMemory();
 
 }  // namespace rowhouse::kernels::cpu
 

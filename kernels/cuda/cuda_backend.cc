@@ -14,9 +14,11 @@
 #include "kernels/cuda/head.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/ngram.h"
+#include "kernels/cuda/scratch_bytes.h"
 #include "kernels/cuda/sparse.h"
 #include "kernels/cuda/status.h"
 #include "kernels/cuda/stream.h"
+#include "kernels/memory_pool.h"
 #include "kernels/mutex.h"
 
 namespace rowhouse::kernels::cuda {
@@ -56,7 +58,7 @@ class CudaBackend final : public Backend {
   absl::StatusOr<Buffer> Allocate(int64_t size_bytes) override {
     Buffer buffer;
     absl::Status done = Run([&](Stream& stream) {
-      absl::StatusOr<Buffer> allocated = AllocateMemory(size_bytes);
+      absl::StatusOr<Buffer> allocated = pool_.Allocate(size_bytes);
       if (!allocated.ok()) return std::move(allocated).status();
       buffer = *std::move(allocated);
       if (size_bytes == 0) return absl::OkStatus();
@@ -69,6 +71,35 @@ class CudaBackend final : public Backend {
     });
     if (!done.ok()) return done;
     return buffer;
+  }
+
+  absl::StatusOr<MemoryState> Memory() override {
+    absl::StatusOr<MemoryState> state;
+    absl::Status read = Run([&](Stream&) {
+      state = DeviceMemory();
+      return state.status();
+    });
+    if (!read.ok()) return read;
+    return state;
+  }
+
+  absl::Status SetAside(int64_t size_bytes) override {
+    return Run([&](Stream&) { return pool_.SetAside(size_bytes); });
+  }
+
+  void GiveBack(int64_t size_bytes) override {
+    Run([&](Stream&) {
+      pool_.GiveBack(size_bytes);
+      return absl::OkStatus();
+    }).IgnoreError();  // A device that is at fault has nothing to give.
+  }
+
+  absl::Status ReserveScratch(const ScratchNeeds& needs) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      absl::Status reserved = stream.GrowScratch(ScratchBytes(needs));
+      if (!reserved.ok() || !needs.head.has_value()) return reserved;
+      return gemm.Make();
+    });
   }
 
   absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
@@ -293,6 +324,7 @@ class CudaBackend final : public Backend {
 
   const int device_;
   std::string name_;  // Of the device.
+  MemoryPool pool_{AllocateMemory};
   std::array<Queue, kStreamCount> queues_;
 };
 

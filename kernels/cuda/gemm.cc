@@ -120,6 +120,7 @@ Gemm::~Gemm() {
 }
 
 absl::Status Gemm::Make() {
+  if (handle_ != nullptr) return absl::OkStatus();
   absl::StatusOr<Buffer> workspace = AllocateMemory(kWorkspaceBytes);
   if (!workspace.ok()) return std::move(workspace).status();
   absl::Status made =
@@ -136,9 +137,7 @@ absl::Status Gemm::Multiply(DType dtype, const Operand& a, const Operand& b,
     return into == Into::kAdd ? absl::OkStatus()
                               : Clear(out, shape, stride, stream);
   }
-  if (handle_ == nullptr) {
-    if (absl::Status made = Make(); !made.ok()) return made;
-  }
+  if (absl::Status made = Make(); !made.ok()) return made;
   // Column-major, the product is b^T x a^T: `b` comes first.
   const cudaDataType_t type = TypeOf(dtype);
   const Layout first = LayoutOf(type, b, shape.k, shape.n);

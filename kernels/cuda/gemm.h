@@ -52,9 +52,11 @@ class Gemm {
                         const ProductShape& shape, Into into, float* out,
                         int64_t stride, cudaStream_t stream);
 
- private:
+  /// Makes handle and workspace now, where they are not there. Errors: as
+  /// above.
   absl::Status Make();
 
+ private:
   cublasLtHandle_t handle_ = nullptr;
   Buffer workspace_;
 };

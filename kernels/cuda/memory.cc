@@ -10,21 +10,30 @@
 namespace rowhouse::kernels::cuda {
 namespace {
 
-void Free(void* data, int64_t) { (void)cudaFree(data); }
-void FreePinned(void* data, int64_t) { (void)cudaFreeHost(data); }
+void Free(void*, void* data, int64_t) { (void)cudaFree(data); }
+void FreePinned(void*, void* data, int64_t) { (void)cudaFreeHost(data); }
 
 // Not enough memory is no fault of the device: forgets it.
 absl::Status OutOfMemory(int64_t size_bytes, const char* kind) {
   (void)cudaGetLastError();
-  size_t free = 0;
-  size_t total = 0;
-  (void)cudaMemGetInfo(&free, &total);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("cannot allocate ", size_bytes, " bytes of ", kind,
-                   " memory; ", free, " of the GPU's ", total, " are free"));
+  const absl::StatusOr<MemoryState> state = DeviceMemory();
+  if (!state.ok()) return state.status();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "cannot allocate ", size_bytes, " bytes of ", kind, " memory; ",
+      state->free_bytes, " of the GPU's ", state->total_bytes, " are free"));
 }
 
 }  // namespace
+
+absl::StatusOr<MemoryState> DeviceMemory() {
+  size_t free = 0;
+  size_t total = 0;
+  absl::Status read =
+      ToStatus(cudaMemGetInfo(&free, &total), "asking for free memory");
+  if (!read.ok()) return read;
+  return MemoryState{.total_bytes = static_cast<int64_t>(total),
+                     .free_bytes = static_cast<int64_t>(free)};
+}
 
 absl::StatusOr<Buffer> AllocateMemory(int64_t size_bytes) {
   if (size_bytes == 0) return Buffer();

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "kernels/backend.h"
 #include "kernels/buffer.h"
 
 namespace rowhouse::kernels::cuda {
@@ -15,6 +16,9 @@ namespace rowhouse::kernels::cuda {
 ///   kResourceExhausted  there is too little memory; names the bytes asked for,
 ///                       free and present.
 absl::StatusOr<Buffer> AllocateMemory(int64_t size_bytes);
+
+/// Memory of the current device. Errors: kInternal.
+absl::StatusOr<MemoryState> DeviceMemory();
 
 /// Page-locked host memory, which the device copies to and from by itself.
 ///

@@ -65,8 +65,10 @@ absl::Status Stream::GrowScratch(int64_t size_bytes) {
   absl::Status idle =
       ToStatus(cudaStreamSynchronize(stream_), "waiting to grow scratch");
   if (!idle.ok()) return idle;
-  { const Buffer freed(std::move(scratch_)); }
-  return Put(AllocateMemory(size_bytes), scratch_);
+  absl::StatusOr<Buffer> grown = AllocateMemory(size_bytes);
+  if (!grown.ok()) return std::move(grown).status();
+  std::swap(scratch_, *grown);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<void*> Stream::NewResultBytes(size_t size_bytes) {

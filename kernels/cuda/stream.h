@@ -56,6 +56,10 @@ class Stream {
     return cut(cutter);
   }
 
+  /// Takes memory for calls that cut so much. Errors: as `Scratch`; then what
+  /// there was is kept.
+  absl::Status GrowScratch(int64_t size_bytes);
+
   /// A zeroed `T` in device memory for kernels to write; then `Deliver` it.
   /// At most `kResultBytes` a result.
   template <typename T>
@@ -112,7 +116,6 @@ class Stream {
   Stream() = default;
 
   absl::Status Make();
-  absl::Status GrowScratch(int64_t size_bytes);
   absl::StatusOr<void*> NewResultBytes(size_t size_bytes);
   void* HostOf(const void* result) const;
 

@@ -10,6 +10,18 @@
 #include "server/version.h"
 
 namespace rowhouse::server {
+namespace {
+
+// Without its memory where it does not tell: a device that is at fault.
+void SetDevice(kernels::Backend& backend, v1::Device& device) {
+  device.set_description(backend.Description());
+  const absl::StatusOr<kernels::MemoryState> memory = backend.Memory();
+  if (!memory.ok()) return;
+  device.set_memory_bytes(memory->total_bytes);
+  device.set_free_memory_bytes(memory->free_bytes);
+}
+
+}  // namespace
 
 ServerService::ServerService(ServerIdentity identity,
                              const TableRegistry& tables,
@@ -37,6 +49,8 @@ grpc::ServerUnaryReactor* ServerService::GetServer(
   limits.set_memory_limit_bytes(options.memory_limit_bytes);
   response->set_reserved_bytes(tables_.reserved_bytes());
   response->set_backend(identity_.backend);
+  SetDevice(tables_.backend(), *response->mutable_device());
+  response->mutable_device()->set_index(identity_.device_index);
   response->set_version(std::string(Version()));
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);

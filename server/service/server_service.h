@@ -16,6 +16,7 @@ struct ServerIdentity {
   std::string cluster_id;
   int64_t incarnation = 0;  ///< Random, new at every start.
   std::string backend;      ///< `cpu` or `cuda`.
+  int32_t device_index = 0;
 };
 
 /// `rowhouse.v1.ServerService`. Answers during a drain too.

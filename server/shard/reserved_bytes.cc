@@ -1,5 +1,6 @@
 // What a shard reserves.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -32,6 +33,8 @@ struct Bytes {
 
 constexpr Bytes kTokenBytes{32};  // A target, six statistics.
 constexpr Bytes kSlot{8};
+constexpr int64_t kMostReadBytes = 1 << 20;  // Of rows, in one message.
+constexpr float kSomeBias = 0;
 
 Bytes ContributionRows(const ShardSpec& spec) {
   return Bytes{spec.trainer_count} * Bytes{spec.max_contribution_row_count};
@@ -86,6 +89,30 @@ int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
       contribution_rows * kHandleRows +
       pulls_and_imports * Bytes{spec.max_pull_bytes};
   return total.count;
+}
+
+kernels::ScratchNeeds Shard::ScratchNeeds(const ShardSpec& spec,
+                                          const ShardLimits& limits) {
+  const int64_t row_bytes = spec.dim * kernels::SizeOf(spec.row_dtype);
+  kernels::ScratchNeeds needs;
+  needs.dim = spec.dim;
+  needs.slot_count = spec.max_pull_bytes / row_bytes;
+  needs.host_bytes = std::max(kMostReadBytes, row_bytes);
+  if (!spec.dense.has_value()) {
+    needs.entry_count = ContributionRows(spec).count;
+    return needs;
+  }
+  // Parts are folded one by one.
+  needs.entry_count = spec.max_contribution_row_count;
+  needs.head = kernels::HeadSlice{
+      .dtype = spec.row_dtype,
+      .bias = spec.dense->has_bias ? &kSomeBias : nullptr,
+      .row_count = spec.placement.end_row(spec.shard_index) -
+                   spec.placement.first_row(spec.shard_index),
+      .dim = spec.dim};
+  needs.token_count = spec.dense->max_head_token_count;
+  needs.blocks = limits.head_blocks;
+  return needs;
 }
 
 int64_t Shard::RecordingBytes(const ShardSpec& spec) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -161,7 +162,12 @@ absl::Status LaneShard::Start(const ShardLimits& limits,
                         [this](absl::Time time) { CallOnTimer(time); });
   if (!core.ok()) return std::move(core).status();
   core_ = *std::move(core);
-  return absl::OkStatus();
+  // Scratch memory is the thread's that works with it.
+  std::promise<absl::Status> reserved;
+  lane_->PostInternal([&] {
+    reserved.set_value(backend.ReserveScratch(ScratchNeeds(spec_, limits)));
+  });
+  return reserved.get_future().get();
 }
 
 void LaneShard::CallOnTimer(absl::Time time) {

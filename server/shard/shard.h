@@ -271,12 +271,18 @@ class Shard {
   static int64_t ReservedBytes(const ShardSpec& spec,
                                const ShardLimits& limits);
 
+  /// The largest calls that the lane asks of the backend.
+  static kernels::ScratchNeeds ScratchNeeds(const ShardSpec& spec,
+                                            const ShardLimits& limits);
+
   /// Bytes of the parts of two events, the most there can be: the buffer of a
   /// recording that never falls an event behind.
   static int64_t RecordingBytes(const ShardSpec& spec);
 
-  /// Makes the shard at event 0 with its initial rows. `backend` and `timers`
-  /// must outlive it.
+  /// Makes the shard at event 0 with its initial rows, and reserves the lane's
+  /// scratch memory. `backend` and `timers` must outlive it.
+  ///
+  /// Errors: the backend's, for want of memory.
   ///
   /// REQUIRES: `spec` has been validated.
   static absl::StatusOr<std::unique_ptr<Shard>> Create(

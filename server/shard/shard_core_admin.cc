@@ -1,5 +1,6 @@
 // Imports, trainer counts, resets.
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -86,6 +87,10 @@ absl::Status ShardCore::LandImport(int64_t first_row_id, int64_t row_count,
 
 absl::StatusOr<ShardInfo> ShardCore::SetTrainerCount(
     const TrainerCountChange& change) {
+  ShardSpec changed = spec_;
+  changed.trainer_count = std::max(changed.trainer_count, change.trainer_count);
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.ReserveScratch(Shard::ScratchNeeds(changed, limits_)));
   ROWHOUSE_RETURN_IF_ERROR(
       events_.trainer_counts().Set(change, events_.applied()));
   return GetInfo();

@@ -42,10 +42,9 @@ absl::StatusOr<std::shared_ptr<Recording>> ShardCore::OpenRecording(
   ROWHOUSE_RETURN_IF_ERROR(CheckRecording(request));
   RecordingStart start;
   start.event = events_.applied();
-  start.arithmetic =
-      absl::StrCat(backend_.Description(), "; head blocks of ",
-                   limits_.head_blocks.token_count, " tokens, ",
-                   limits_.head_blocks.row_count, " rows");
+  start.arithmetic = absl::StrCat(backend_.Description(), "; head blocks of ",
+                                  limits_.head_blocks.token_count, " tokens, ",
+                                  limits_.head_blocks.row_count, " rows");
   start.trainer_counts = events_.trainer_counts().changes();
   if (request.digest) {
     ROWHOUSE_ASSIGN_OR_RETURN(start.digest, DigestNow());

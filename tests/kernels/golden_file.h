@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/arithmetic.h"
+#include "tests/testing/golden_path.h"
 #include "tests/testing/safetensors.h"
 #include "tests/testing/status_matchers.h"
 

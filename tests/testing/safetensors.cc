@@ -140,8 +140,4 @@ absl::StatusOr<Tensor> SafeTensors::Get(const std::string& name) const {
   return found->second;
 }
 
-std::string GoldenPath(const std::string& name) {
-  return absl::StrCat(ROWHOUSE_GOLDEN_DIR, "/", name);
-}
-
 }  // namespace rowhouse::testing

@@ -71,9 +71,6 @@ class SafeTensors {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Path of the golden file `name`.
-std::string GoldenPath(const std::string& name);
-
 }  // namespace rowhouse::testing
 
 #endif  // ROWHOUSE_TESTS_TESTING_SAFETENSORS_H_

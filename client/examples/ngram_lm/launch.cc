@@ -43,11 +43,14 @@ std::string Self() {
   return fs::read_symlink("/proc/self/exe", error).string();
 }
 
-// Where the build puts it.
-std::string ServerBesideSelf() {
-  return (fs::path(Self()).parent_path() / "../../../server/rowhouse-server")
-      .lexically_normal()
-      .string();
+// Beside this program, as installed, or where the build puts it.
+std::string ServerOfSelf() {
+  const fs::path folder = fs::path(Self()).parent_path();
+  std::error_code error;
+  if (fs::exists(folder / "rowhouse-server", error)) {
+    return folder / "rowhouse-server";
+  }
+  return (folder / "../../../server/rowhouse-server").lexically_normal();
 }
 
 std::string EndOf(int code) {
@@ -89,11 +92,13 @@ class Launcher {
     const absl::StatusOr<std::string> config = WriteConfig();
     if (!config.ok()) return config.status();
     const std::string program =
-        options_.server.empty() ? ServerBesideSelf() : options_.server;
+        options_.server.empty() ? ServerOfSelf() : options_.server;
     for (int32_t index = 0; index < options_.server_count(); ++index) {
       auto process =
           Process::Start({program, absl::StrCat("--config=", *config),
                           absl::StrCat("--server_index=", index),
+                          "--backend=" + options_.backend,
+                          absl::StrCat("--device=", options_.device),
                           "--listen=127.0.0.1:0", "--log_level=warn"});
       if (!process.ok()) return process.status();
       servers_.push_back({absl::StrCat("server ", index), *std::move(process)});

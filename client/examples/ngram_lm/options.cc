@@ -25,6 +25,8 @@ ABSL_FLAG(std::string, output, "ngram_lm_run",
           "made if it is not there.");
 ABSL_FLAG(std::string, server, "",
           "Path of rowhouse-server; that of this build when empty.");
+ABSL_FLAG(std::string, backend, "cpu", "Backend of the servers: cpu or cuda.");
+ABSL_FLAG(int32_t, device, 0, "GPU of all servers, with --backend=cuda.");
 ABSL_FLAG(int32_t, shards, 2,
           "Servers that hold the n-gram table, each a range of its rows.");
 ABSL_FLAG(int32_t, lm_slices, 2,
@@ -107,6 +109,8 @@ absl::StatusOr<Options> ParseCommandLine(int argc, char** argv) {
   options.text = absl::GetFlag(FLAGS_text);
   options.output = absl::GetFlag(FLAGS_output);
   options.server = absl::GetFlag(FLAGS_server);
+  options.backend = absl::GetFlag(FLAGS_backend);
+  options.device = absl::GetFlag(FLAGS_device);
   options.shards = absl::GetFlag(FLAGS_shards);
   options.lm_slices = absl::GetFlag(FLAGS_lm_slices);
   options.trainers = absl::GetFlag(FLAGS_trainers);

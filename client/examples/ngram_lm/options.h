@@ -15,6 +15,8 @@ struct Options {
   std::string text;
   std::string output;
   std::string server;
+  std::string backend = "cpu";
+  int32_t device = 0;
   int32_t shards = 2;
   int32_t lm_slices = 2;
   int32_t trainers = 2;

@@ -193,6 +193,14 @@ struct GradientStatistics {
   int64_t non_finite_row_count = 0;  ///< Of these, in no sum.
 };
 
+/// What a server's tables lie on.
+struct Device {
+  std::string description;   ///< What it is and runs, for people.
+  int32_t index = 0;         ///< Of a GPU, among those that the server sees.
+  int64_t memory_bytes = 0;  ///< 0: it does not tell.
+  int64_t free_memory_bytes = 0;
+};
+
 /// What a server says of itself.
 struct ServerInfo {
   std::string address;
@@ -208,6 +216,7 @@ struct ServerInfo {
   int64_t reserved_bytes = 0;
   std::string backend;
   std::string version;
+  Device device = {};
 };
 
 /// For every call: how long it may take in all, with its retries.

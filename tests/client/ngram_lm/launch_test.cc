@@ -57,7 +57,7 @@ TEST(LaunchTest, BadFlagsAreRefused) {
 TEST(LaunchTest, HelpNamesEveryFlag) {
   const Result result = RunProgram("--help");
   for (const char* flag : {"--text", "--shards", "--lm_slices", "--trainers",
-                           "--output", "--epochs"}) {
+                           "--output", "--backend", "--epochs"}) {
     EXPECT_THAT(result.text, HasSubstr(flag));
   }
 }
@@ -69,6 +69,8 @@ TEST(LaunchTest, AServerThatDoesNotStartIsNamed) {
                 "cannot run /nowhere");
   ExpectRefusal("--text=a --output=" + output + " --server=/bin/true", 1,
                 "server 0 did not say where it listens");
+  ExpectRefusal("--text=a --output=" + output + " --backend=abacus", 1,
+                "backend is 'abacus'; it must be 'cpu' or 'cuda'");
   ExpectRefusal("--text=a --output=/dev/null/run", 1,
                 "cannot make the folder /dev/null/run");
   std::filesystem::remove_all(output);

@@ -62,7 +62,7 @@ TEST(ToOptionsTest, FillsInDefaults) {
   EXPECT_EQ(options->listen_host, "127.0.0.1");
   EXPECT_EQ(options->listen_port, 0);
   EXPECT_EQ(options->backend.kind, kernels::BackendKind::kCpu);
-  EXPECT_GT(options->memory_limit_bytes, 1 << 20);
+  EXPECT_EQ(options->memory_limit_bytes, 0);
   EXPECT_EQ(options->limits.max_wait, absl::Seconds(30));
   EXPECT_EQ(options->limits.lease, absl::Seconds(30));
   EXPECT_EQ(options->limits.lane_capacity, 4096);

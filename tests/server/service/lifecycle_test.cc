@@ -254,9 +254,25 @@ TEST(ServiceTest, AServerTellsWhoItIs) {
   EXPECT_EQ(about->server_count(), 1);
   EXPECT_EQ(about->state(), v1::GetServerResponse::STATE_SERVING);
   EXPECT_EQ(about->backend(), "cpu");
+  EXPECT_THAT(about->device().description(), HasSubstr("cpu, "));
+  EXPECT_GT(about->device().memory_bytes(),
+            about->device().free_memory_bytes());
+  EXPECT_GT(about->device().free_memory_bytes(), 0);
   EXPECT_EQ(about->limits().max_pull_row_count(), 400'000);
   EXPECT_GT(about->reserved_bytes(), 0);
   EXPECT_FALSE(about->version().empty());
+}
+
+TEST(ServiceTest, TablesMayReserveFourFifthsOfTheMachineUnlessToldOtherwise) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  config.clear_memory_limit_bytes();
+  TestServer server(config);
+  const auto about =
+      Invoke(server.servers(), &v1::ServerService::Stub::GetServer,
+             v1::GetServerRequest());
+  ASSERT_THAT(about, IsOk());
+  EXPECT_EQ(about->limits().memory_limit_bytes(),
+            about->device().memory_bytes() / 10 * 8);
 }
 
 TEST(ServiceTest, ALargePullReachesAClientOfDefaultLimits) {

@@ -1,8 +1,9 @@
-// What a table reserves while its trainer count changes.
+// What a table reserves, also while its trainer count changes.
 
 #include "server/table_registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,8 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_backend.h"
+#include "proto/wire/error.h"
+#include "tests/server/shard/failing_backend.h"
 #include "tests/server/shard/manual_timer_queue.h"
 #include "tests/server/shard/pending.h"
 #include "tests/testing/random.h"
@@ -59,17 +62,44 @@ class TableChangeTest : public ::testing::Test {
   void ExpectReserved(int64_t bytes) {
     EXPECT_EQ(table_->reserved_bytes, bytes);
     EXPECT_EQ(registry_.reserved_bytes(), bytes);
+    EXPECT_EQ(backend_.aside_bytes, bytes);
   }
 
-  std::unique_ptr<kernels::Backend> backend_ =
-      kernels::cpu::MakeCpuBackend(kernels::cpu::MakeThreadExecutor(1));
+  FailingBackend backend_{
+      kernels::cpu::MakeCpuBackend(kernels::cpu::MakeThreadExecutor(1))};
   ManualTimerQueue timers_;
   server::TableRegistry registry_{
       {.memory_limit_bytes = int64_t{1} << 40, .limits = {}},
-      *backend_,
+      backend_,
       timers_};
   std::shared_ptr<server::ServedTable> table_;
 };
+
+TEST_F(TableChangeTest, OneThatTheDeviceHasNoRoomForChangesNothing) {
+  backend_.fail_allocations = true;
+  const auto refused = registry_.BeginChange(*table_, 5);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                "tables/t: no memory"));
+  EXPECT_EQ(wire::ReasonOf(refused.status()), "MEMORY");
+  ExpectReserved(NeedOf(1));
+}
+
+TEST_F(TableChangeTest, ATableThatTheDeviceHasNoRoomForIsRefused) {
+  v1::TableSpec spec;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kSpec, &spec));
+  for (std::atomic<bool>* fault :
+       {&backend_.fail_allocations, &backend_.fail_scratch}) {
+    *fault = true;
+    Pending<absl::StatusOr<server::CreatedTable>> created;
+    registry_.Create("tables/other", spec, std::make_shared<server::Call>(),
+                     created.Callback());
+    const absl::Status refused = created.Wait().status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(wire::ReasonOf(refused), "MEMORY");
+    ExpectReserved(NeedOf(1));
+    *fault = false;
+  }
+}
 
 TEST_F(TableChangeTest, OneThatIsGivenUpLeavesWhatWasThere) {
   const int64_t wanted = Begin(5);

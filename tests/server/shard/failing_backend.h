@@ -26,6 +26,11 @@ class FailingBackend final : public kernels::Backend {
 
   std::atomic<bool> fail_events = false;
   std::atomic<bool> fail_allocations = false;
+  std::atomic<bool> fail_scratch = false;
+
+  /// Bytes set aside, and entries that the latest scratch is for.
+  std::atomic<int64_t> aside_bytes = 0;
+  std::atomic<int64_t> scratch_entry_count = 0;
 
   /// Bytes allocated and not yet freed, of all such backends: a buffer does not
   /// tell which one it is of.
@@ -39,10 +44,24 @@ class FailingBackend final : public kernels::Backend {
     const auto size = static_cast<size_t>(size_bytes);
     void* const zeroed = std::memset(::operator new(size, kAlignment), 0, size);
     return kernels::Buffer(zeroed, size_bytes,
-                           [](void* data, int64_t freed_bytes) {
+                           [](void*, void* data, int64_t freed_bytes) {
                              live_bytes -= freed_bytes;
                              ::operator delete(data, kAlignment);
                            });
+  }
+  absl::StatusOr<kernels::MemoryState> Memory() override {
+    return real_->Memory();
+  }
+  absl::Status SetAside(int64_t size_bytes) override {
+    if (fail_allocations) return absl::ResourceExhaustedError("no memory");
+    aside_bytes += size_bytes;
+    return absl::OkStatus();
+  }
+  void GiveBack(int64_t size_bytes) override { aside_bytes -= size_bytes; }
+  absl::Status ReserveScratch(const kernels::ScratchNeeds& needs) override {
+    if (fail_scratch) return absl::ResourceExhaustedError("no scratch");
+    scratch_entry_count = needs.entry_count;
+    return absl::OkStatus();
   }
   absl::Status Copy(const void* from, void* to, int64_t size_bytes) override {
     return real_->Copy(from, to, size_bytes);

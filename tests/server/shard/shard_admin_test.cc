@@ -144,6 +144,44 @@ TEST(ReservedBytesTest, CountsRowsStateContributionsHandlesPullsAndImports) {
   EXPECT_EQ(server::Shard::ReservedBytes(spec, limits), 10834);
 }
 
+TEST(ScratchNeedsTest, AreThoseOfAnEventOfAllTrainers) {
+  const server::ShardSpec spec{.table = "tables/t",
+                               .placement = wire::Placement::Even(101, 2),
+                               .dim = 3,
+                               .row_dtype = kernels::DType::kBf16,
+                               .initializer = {},
+                               .trainer_count = 2,
+                               .max_contribution_row_count = 10,
+                               .max_pull_bytes = 1000};
+  const kernels::ScratchNeeds needs = server::Shard::ScratchNeeds(spec, {});
+  EXPECT_EQ(needs.dim, 3);
+  EXPECT_EQ(needs.entry_count, 20);
+  EXPECT_EQ(needs.slot_count, 166);
+  EXPECT_EQ(needs.host_bytes, 1 << 20);
+  EXPECT_FALSE(needs.head.has_value());
+}
+
+TEST(ScratchNeedsTest, OfADenseTableAreThoseOfAPartAndAHeadCall) {
+  const server::ShardSpec spec{
+      .table = "tables/t",
+      .placement = wire::Placement::Even(101, 2),
+      .shard_index = 1,
+      .dim = 3,
+      .row_dtype = kernels::DType::kBf16,
+      .initializer = {},
+      .trainer_count = 2,
+      .max_contribution_row_count = 10,
+      .max_pull_bytes = 1000,
+      .dense = server::DenseSpec{.has_bias = true, .max_head_token_count = 7}};
+  const kernels::ScratchNeeds needs = server::Shard::ScratchNeeds(spec, {});
+  EXPECT_EQ(needs.entry_count, 10);
+  EXPECT_EQ(needs.token_count, 7);
+  ASSERT_TRUE(needs.head.has_value());
+  EXPECT_EQ(needs.head->row_count, 51);
+  EXPECT_EQ(needs.head->dim, 3);
+  EXPECT_NE(needs.head->bias, nullptr);
+}
+
 TEST(ReservedBytesTest, StaysAtTheLargestNumber) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   server::ShardSpec spec{.table = "tables/t",

@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# Checks and measures an unpacked bundle (deploy/bundle.sh) on a machine with a
+# GPU. Lies in the bundle's deploy/.
+#
+#   deploy/gpu_check.sh [--out DIR] [--seconds N] [--device N] [STAGE ...]
+#
+#   machine   the card, the driver, and that every program finds its libraries
+#   correct   all tests; what would be skipped for want of a GPU fails
+#   sanitize  compute-sanitizer over the kernels' tests, few cases of each
+#   table     the whole n-gram table, created, loaded and timed over gRPC
+#   speed     our benchmarks of the CUDA backend (times.json)
+#   peers     the same works in PyTorch and Triton, beside `speed` (table.md)
+#   suite     every operation of the backend (suite.json)
+#   demo      the demo trains with --backend=cuda
+#
+# Without stages: machine correct sanitize speed peers. A stage ends at its own
+# limit, all of them together after N seconds (560); those for which no time is
+# left are not run, and count as failed. DIR (gpu_check) gets log.txt, a
+# summary.json and what is named above. Exit code 0: all were well.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+out=gpu_check
+budget=560
+device=0
+stages=()
+while (($# > 0)); do
+  case "$1" in
+    --out) out=$2; shift ;;
+    --seconds) budget=$2; shift ;;
+    --device) device=$2; shift ;;
+    machine | correct | sanitize | table | speed | peers | suite | demo)
+      stages+=("$1") ;;
+    *)
+      echo "$1 is no stage and no flag; the head of $0 lists both" >&2
+      exit 2 ;;
+  esac
+  shift
+done
+((${#stages[@]} > 0)) || stages=(machine correct sanitize speed peers)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+end=$((SECONDS + budget))
+bin=$root/bin
+log=$out/log.txt
+: >"$log"
+
+# cuBLASLt as a Python package has it, where the loader knows of none.
+find_cublas() {
+  if ! ldd "$bin/rowhouse-server" | grep -q 'libcublasLt.* not found'; then
+    return
+  fi
+  local folder
+  folder=$(python3 - <<'PY'
+import glob, site, sys
+roots = site.getsitepackages() + [site.getusersitepackages()] + sys.path
+found = [f for r in roots for f in glob.glob(r + "/nvidia/*/lib/libcublasLt.so.*")]
+print(found[0].rsplit("/", 1)[0] if found else "")
+PY
+  )
+  [[ -n $folder ]] && export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+
+machine_limit=60
+machine() {
+  local missing=0 program
+  nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used,clocks.sm \
+    --format=csv || missing=1
+  uname -srm
+  getconf GNU_LIBC_VERSION
+  cat "$root/COMMIT"
+  for program in "$bin"/*; do
+    if ldd "$program" | grep 'not found'; then
+      echo "$(basename "$program") lacks the libraries above"
+      missing=1
+    fi
+  done
+  "$bin/rowhouse-server" --version || missing=1
+  return $missing
+}
+
+correct_limit=400
+correct() {
+  ROWHOUSE_REQUIRE_GPU=1 CUDA_VISIBLE_DEVICES=$device \
+    "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
+    --gtest_output="json:$out/correct.json"
+}
+
+# Four tools on the same tests. Serving is left out: it is the same kernels.
+sanitize_limit=400
+sanitize() {
+  local tool failed=0
+  for tool in memcheck racecheck initcheck synccheck; do
+    echo "-- $tool"
+    ROWHOUSE_REQUIRE_GPU=1 ROWHOUSE_TEST_CASES=${ROWHOUSE_TEST_CASES:-20} \
+      CUDA_VISIBLE_DEVICES=$device timeout 150 compute-sanitizer \
+      --tool "$tool" --error-exitcode 9 --print-limit 20 \
+      "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
+      --gtest_filter='Cuda/*:*Differential*-*LargeCases*'
+    local code=$?
+    echo "-- $tool ended with code $code"
+    ((code == 0)) || failed=1
+  done
+  return $failed
+}
+
+# Starts a server on the GPU; `address` is where.
+start_server() {
+  printf 'cluster_id: "check" server_index: 0 server_count: 1\n' \
+    >"$work/server.textproto"
+  "$bin/rowhouse-server" --config="$work/server.textproto" --backend=cuda \
+    --device="$device" --listen=127.0.0.1:0 >"$work/listening" &
+  server=$!
+  for _ in $(seq 600); do
+    address=$(sed -n 's/^rowhouse-server listening on //p' "$work/listening")
+    [[ -n $address ]] && return 0
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.1
+  done
+  echo "the server did not say where it listens"
+  return 1
+}
+
+# The whole table, and a small one with as many rows touched in an event.
+table_limit=300
+table() {
+  start_server || return 1
+  local rowhouse=("$bin/rowhouse" "--servers=$address" --timeout=120) failed=0
+  "${rowhouse[@]}" create ngrams --rows=84602880 --dim=768 --reduction=mean \
+    --max-rows=400000 --uniform=0.02 --seed=1 || failed=1
+  "${rowhouse[@]}" status || failed=1
+  "${rowhouse[@]}" pull ngrams 0 2796202 2796203 42301440 84602879 || failed=1
+  "${rowhouse[@]}" digest ngrams || failed=1
+  # What is too much is refused, and nothing else suffers.
+  if "${rowhouse[@]}" create again --rows=84602880 --dim=768 \
+    --reduction=mean --max-rows=400000; then
+    echo "two whole tables found room on one GPU"
+    failed=1
+  fi
+  kill -TERM "$server"
+  wait "$server" || failed=1
+  local rows
+  for rows in 1048576 84602880; do
+    start_server || return 1
+    "$bin/rowhouse" --servers="$address" --timeout=120 bench --rows=$rows \
+      --dim=768 --batch=64Ki --seconds=15 || failed=1
+    kill -TERM "$server"
+    wait "$server" || failed=1
+  done
+  return $failed
+}
+
+speed_limit=300
+speed() {
+  "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
+    --benchmark_filter='^Cuda' --benchmark_repetitions=3 \
+    --benchmark_min_time=0.05 --benchmark_out="$out/times.json" \
+    --benchmark_out_format=json
+}
+
+peers_limit=300
+peers() {
+  local ours=()
+  [[ -s $out/times.json ]] && ours=("--ours=$out/times.json")
+  set -o pipefail
+  CUDA_VISIBLE_DEVICES=$device python3 "$root/bench/peers/peers.py" \
+    "${ours[@]}" --out="$out/peers.json" | tee "$out/table.md"
+}
+
+suite_limit=400
+suite() {
+  "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
+    --benchmark_filter='-^Cuda' --benchmark_min_time=0.05 \
+    --benchmark_out="$out/suite.json" --benchmark_out_format=json
+}
+
+demo_limit=200
+demo() {
+  "$bin/rowhouse_ngram_lm" --backend=cuda --device="$device" \
+    --text="$root/text/kjv.txt" --output="$work/demo"
+}
+
+# A stage runs as a process of its own, which its time limit ends with all that
+# it started.
+run_stage() {
+  local left=$((end - SECONDS)) limit=${1}_limit
+  limit=${!limit}
+  ((left > 5)) || { echo "no time is left for it"; return 124; }
+  ((limit < left)) || limit=$left
+  export root out work bin device
+  # shellcheck disable=SC2046
+  export -f start_server $(declare -F | awk '{print $3}' | grep -x "$1")
+  timeout --kill-after=10 "$limit" bash -uc "$1"
+}
+
+find_cublas
+failed=0
+summary=()
+for stage in "${stages[@]}"; do
+  start=$SECONDS
+  printf '\n== %s\n' "$stage" | tee -a "$log"
+  run_stage "$stage" 2>&1 | tee -a "$log"
+  code=${PIPESTATUS[0]}
+  ((code == 0)) || failed=1
+  case $code in
+    0) ended="well" ;;
+    124 | 137) ended="out of time" ;;
+    *) ended="failed with code $code" ;;
+  esac
+  printf '== %s: %s, %d s\n' "$stage" "$ended" $((SECONDS - start)) | tee -a "$log"
+  summary+=("{\"stage\": \"$stage\", \"ended\": \"$ended\", \"seconds\": $((SECONDS - start))}")
+done
+joined=$(printf ', %s' "${summary[@]}")
+printf '{"commit": "%s", "stages": [%s]}\n' \
+  "$(cat "$root/COMMIT" 2>/dev/null)" "${joined:2}" >"$out/summary.json"
+exit $failed
