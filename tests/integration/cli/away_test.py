@@ -31,10 +31,10 @@ class LostServerTest(CliTest):
         self.create("words")
         log = self.folder / "frozen.rhlog"
         recorder = self.record(log)
-        self.cluster.processes[0].send_signal(signal.SIGSTOP)
+        self.cluster.freeze(0)
         recorder.send_signal(signal.SIGINT)
         out, error = recorder.communicate(timeout=30)
-        self.cluster.processes[0].send_signal(signal.SIGCONT)
+        self.cluster.thaw(0)
         self.assertEqual(recorder.returncode, 0, error)
         self.assertIsNone(json.loads(out)["end_digest"])
 

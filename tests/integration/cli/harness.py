@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import signal
 import socket
 import struct
 import subprocess
@@ -39,6 +40,15 @@ class Cluster:
     def kill(self, index):
         self.processes[index].kill()
         self.processes[index].wait()
+
+    def freeze(self, index):
+        """Stops a server where it stands; returns once it does nothing."""
+        process = self.processes[index]
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+
+    def thaw(self, index):
+        self.processes[index].send_signal(signal.SIGCONT)
 
     def close(self):
         for process in self.processes:

@@ -41,10 +41,8 @@ class InterruptTest(CliTest):
         return self.interrupt(process)
 
     def freeze(self, index):
-        server = self.cluster.processes[index]
-        server.send_signal(signal.SIGSTOP)
-        self.addCleanup(server.send_signal, signal.SIGCONT)
-        return server
+        self.cluster.freeze(index)
+        self.addCleanup(self.cluster.thaw, index)
 
     def start_recording(self, log):
         recorder = self.start("record", "words", str(log), "--json")
@@ -70,9 +68,9 @@ class InterruptTest(CliTest):
         for index in range(2):
             log = self.folder / f"silent{index}.rhlog"
             recorder = self.start_recording(log)
-            server = self.freeze(index)
+            self.freeze(index)
             code, out, error = self.interrupt(recorder)
-            server.send_signal(signal.SIGCONT)
+            self.cluster.thaw(index)
             self.assertEqual(code, 0, error)
             self.assertIsNone(json.loads(out)["end_digest"])
             info = json.loads(
@@ -134,7 +132,7 @@ class InterruptTest(CliTest):
         log = self.recorded_log()
         rows = self.folder / "rows.npy"
         npy(rows, "<f4", (10, DIM), bytes(10 * DIM * 4))
-        server = self.freeze(1)
+        self.freeze(1)
         for arguments in (("record", "words", str(self.folder / "no.rhlog")),
                           ("replay", "other", str(log)), ("bench",),
                           ("import", "words", str(rows)),
@@ -142,7 +140,7 @@ class InterruptTest(CliTest):
             code, out, error = self.interrupt(self.start(*arguments))
             self.assertIn(code, (130, -signal.SIGINT), error)
             self.assertEqual(out, "")
-        server.send_signal(signal.SIGCONT)
+        self.cluster.thaw(1)
 
 
 if __name__ == "__main__":
