@@ -37,3 +37,7 @@ set_property(TARGET PkgConfig::OpenBLAS PROPERTY INTERFACE_LINK_LIBRARIES
 find_library(ROWHOUSE_RE2_ARCHIVE libre2.a REQUIRED)
 set_property(TARGET re2::re2 PROPERTY
   INTERFACE_LINK_LIBRARIES ${ROWHOUSE_RE2_ARCHIVE} Threads::Threads)
+
+# Programs that travel name no folder of the machine that built them.
+add_compile_options(
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
