@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/checks.h"
@@ -27,14 +28,20 @@ absl::StatusOr<client::ClusterOptions> ToOptions(const ConnectionFlags& flags) {
     return BadArgument(std::string(kNoServers));
   }
   client::ClusterOptions options;
-  for (const std::string& address : flags.servers) {
+  for (const std::string& text : flags.servers) {
+    const std::string address(absl::StripAsciiWhitespace(text));
     const std::string fault = CheckAddress(address);
     if (!fault.empty()) return BadArgument("--servers has " + fault);
+    options.addresses.push_back(address);
   }
-  options.addresses = flags.servers;
   options.cluster_id = flags.cluster_id;
   options.connect_timeout = flags.timeout();
-  if (!flags.tls && flags.tls_ca.empty() && flags.tls_certificate.empty()) {
+  if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
+    return BadArgument(
+        "--tls-certificate and --tls-key: one alone, wanted both or none");
+  }
+  if (!flags.tls && flags.tls_ca.empty() && flags.tls_certificate.empty() &&
+      flags.tls_server_name.empty()) {
     return options;
   }
   client::TlsOptions& tls = options.tls.emplace();

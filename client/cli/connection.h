@@ -2,6 +2,7 @@
 #define ROWHOUSE_CLIENT_CLI_CONNECTION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +21,21 @@ inline constexpr std::string_view kNoServers =
 struct ConnectionFlags {
   std::vector<std::string> servers;  ///< In shard order.
   std::string cluster_id;
-  double timeout_seconds = 10;  ///< For servers to answer.
+  std::optional<double> timeout_seconds = std::nullopt;
   bool tls = false;
   std::string tls_ca;
   std::string tls_certificate;
   std::string tls_key;
   std::string tls_server_name;
 
-  absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
+  /// For servers to answer.
+  absl::Duration timeout() const {
+    return absl::Seconds(timeout_seconds.value_or(10));
+  }
+  /// The same for calls with much to do: longer, unless a time was given.
+  absl::Duration work_timeout() const {
+    return absl::Seconds(timeout_seconds.value_or(60));
+  }
 };
 
 /// The client's options; reads the TLS files.

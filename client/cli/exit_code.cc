@@ -21,7 +21,10 @@ struct Advice {
 };
 
 constexpr std::array kAdvice = {
-    Advice{reasons::kNoSuchTable, "`rowhouse list` shows the tables"},
+    Advice{reasons::kNoSuchTable,
+           "`rowhouse list` shows the tables; where `rowhouse status` misses a "
+           "shard, its server has lost it: create the table again, or delete "
+           "it"},
     Advice{reasons::kNotPlaced,
            "`rowhouse describe TABLE` shows which servers hold it"},
     Advice{reasons::kServerDiffers,
@@ -35,8 +38,9 @@ constexpr std::array kAdvice = {
            "over more servers, raise their memory_limit_bytes, or delete a "
            "table"},
     Advice{reasons::kEventPast,
-           "`rowhouse events TABLE` shows where the table stands; `rowhouse "
-           "reset TABLE` takes it back to event 0"},
+           "`rowhouse events TABLE` shows where the table stands; before rows "
+           "are imported, `rowhouse reset TABLE` takes it back to event 0, and "
+           "what was trained is lost"},
     Advice{reasons::kEventPending,
            "`rowhouse events TABLE` shows which trainers are awaited"},
     Advice{reasons::kRowOutOfTable,

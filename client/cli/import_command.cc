@@ -86,10 +86,9 @@ absl::Status Import(client::Cluster& cluster, const Context& context,
     if (in.gcount() != std::ssize(chunk)) {
       return BadArgument(flags.file + " ends early");
     }
-    ROWHOUSE_RETURN_IF_ERROR(cluster.ImportRows(
-        context.table, flags.first_row + row, chunk,
-        {.timeout =
-             std::max(context.connection.timeout(), absl::Seconds(60))}));
+    ROWHOUSE_RETURN_IF_ERROR(
+        cluster.ImportRows(context.table, flags.first_row + row, chunk,
+                           {.timeout = context.connection.work_timeout()}));
     progress.Update((row + count) * row_bytes);
   }
   return absl::OkStatus();

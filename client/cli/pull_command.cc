@@ -1,6 +1,7 @@
 // Reads rows, and prints them or writes them to a file.
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -160,11 +162,12 @@ absl::Status StatusOf(const std::ofstream& file, const std::string& path) {
   return absl::UnknownError(path + " cannot be written to its end");
 }
 
-absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
-                                  const client::TableInfo& table,
-                                  const std::vector<RowIdRange>& ranges,
-                                  const client::ReadOptions& options,
-                                  const std::string& path, bool quiet) {
+absl::StatusOr<int64_t> WriteTo(const std::string& path,
+                                client::Cluster& cluster,
+                                const client::TableInfo& table,
+                                const std::vector<RowIdRange>& ranges,
+                                const client::ReadOptions& options,
+                                bool quiet) {
   const int64_t row_count = SizeOf(ranges);
   Progress progress("pulling", row_count, Progress::Unit::kRows,
                     StderrScreen(quiet));
@@ -182,6 +185,30 @@ absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
   file.close();
   ROWHOUSE_RETURN_IF_ERROR(StatusOf(file, path));
   return event;
+}
+
+// Writes beside the file, which changes once all rows are there.
+absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
+                                  const client::TableInfo& table,
+                                  const std::vector<RowIdRange>& ranges,
+                                  const client::ReadOptions& options,
+                                  const std::string& path, bool quiet) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {  // Say, a pipe.
+    return WriteTo(path, cluster, table, ranges, options, quiet);
+  }
+  const std::string part = path + ".part";
+  absl::StatusOr<int64_t> event =
+      WriteTo(part, cluster, table, ranges, options, quiet);
+  if (event.ok()) fs::rename(part, path, error);
+  if (event.ok() && !error) return event;
+  const absl::Status fault =
+      event.ok() ? BadArgument(path + " cannot be written: " + error.message())
+                 : event.status();
+  fs::remove(part, error);
+  return fault;
 }
 
 absl::StatusOr<int> Run(const Context& context, const Flags& flags) {

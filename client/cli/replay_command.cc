@@ -1,6 +1,5 @@
 // Applies a push log to a table.
 
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -43,9 +42,8 @@ void Warn(const std::string& warning) {
 absl::StatusOr<push_log::ReplayReport> Replay(client::Cluster& cluster,
                                               const Context& context,
                                               const Flags& flags) {
-  push_log::ReplayOptions options{
-      .shard_count = flags.shard_count,
-      .timeout = std::max(context.connection.timeout(), absl::Seconds(60))};
+  push_log::ReplayOptions options{.shard_count = flags.shard_count,
+                                  .timeout = context.connection.work_timeout()};
   std::unique_ptr<Progress> progress;
   std::string applied = "no event has been applied";
   options.progress = [&](const push_log::ReplayProgress& now) {

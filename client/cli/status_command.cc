@@ -1,5 +1,6 @@
 // One look at a cluster: servers, and each shard of each table.
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -108,7 +109,23 @@ Cell Recorders(const client::ShardLoad& load) {
   return {text, share > 0.5 ? Style::kBad : Style::kPlain};
 }
 
-TextTable Shards(const std::vector<TableView>& tables) {
+// Servers that answer and have not their shard of a table.
+std::vector<int32_t> MissingShards(
+    const TableView& table, const std::vector<client::ServerState>& servers) {
+  std::vector<int32_t> missing;
+  for (int32_t index = 0; index < table.spec.shard_count; ++index) {
+    const bool told = std::any_of(
+        table.shards.begin(), table.shards.end(),
+        [&](const auto* shard) { return shard->shard_index == index; });
+    if (!told && index < std::ssize(servers) && servers[index].status.ok()) {
+      missing.push_back(index);
+    }
+  }
+  return missing;
+}
+
+TextTable Shards(const std::vector<TableView>& tables,
+                 const std::vector<client::ServerState>& servers) {
   TextTable text({{"table"},
                   {"shard", Align::kRight},
                   {"rows", Align::kRight},
@@ -137,6 +154,10 @@ TextTable Shards(const std::vector<TableView>& tables) {
                    absl::StrCat(load.landing_part_count),
                    absl::StrCat(load.open_head_call_count),
                    Bytes(load.staged_bytes), Recorders(load)});
+    }
+    for (const int32_t index : MissingShards(table, servers)) {
+      text.AddRow({table.name, Of(index, table.spec.shard_count),
+                   Cell{"LOST", Style::kBad}});
     }
   }
   return text;
@@ -176,7 +197,7 @@ absl::StatusOr<int> Run(const Context& context) {
   std::string out = Headline(servers) + Servers(servers).ToString(color);
   const TextTable devices = Devices(servers);
   if (!devices.empty()) out += "\n" + devices.ToString(color);
-  const TextTable shards = Shards(TablesOf(servers));
+  const TextTable shards = Shards(TablesOf(servers), servers);
   if (!shards.empty()) out += "\n" + shards.ToString(color);
   Print(out);
   return EndOfSurvey(servers);

@@ -67,6 +67,22 @@ absl::Status ReadShards(ShardChannel& channel, const std::string& table,
   return absl::OkStatus();
 }
 
+// A server that is away refuses at once. One that is silent may come to itself:
+// it is asked until the deadline, however soon an attempt to connect gives up.
+absl::StatusOr<ServerInfo> AskUntilRefused(Clock& clock, ShardChannel& channel,
+                                           const CallContext& context) {
+  constexpr absl::Duration kSilence = absl::Milliseconds(500);
+  while (true) {
+    const absl::Time begin = clock.Now();
+    absl::StatusOr<ServerInfo> info = channel.GetServer(context);
+    const absl::Time now = clock.Now();
+    if (!absl::IsUnavailable(info.status()) || now - begin < kSilence ||
+        now >= context.deadline) {
+      return info;
+    }
+  }
+}
+
 // The wanted one, or that of the first server that answered.
 std::string ClusterIdOf(const std::vector<ServerState>& servers,
                         const std::string& wanted) {
@@ -100,7 +116,8 @@ std::vector<ServerState> SurveyServers(ClusterCore& cluster,
       };
   ask_all([&](int32_t, ShardChannel& channel, ServerState& server) {
     server.address = channel.address();
-    absl::StatusOr<ServerInfo> info = channel.GetServer(context);
+    absl::StatusOr<ServerInfo> info =
+        AskUntilRefused(cluster.clock(), channel, context);
     if (info.ok()) server.info = *std::move(info);
     return info.status();
   });

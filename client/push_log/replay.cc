@@ -48,15 +48,15 @@ bool SameSlices(const TableInfo& table, const LogInfo& log) {
   return true;
 }
 
-// The backends of a table's servers, each once; empty where they are not known.
-std::string BackendsOf(const Cluster& cluster, const TableInfo& table) {
-  std::set<std::string> backends;
+// What a table's servers run, each once; empty where that is not known.
+std::string DevicesOf(const Cluster& cluster, const TableInfo& table) {
+  std::set<std::string> devices;
   for (const ServerInfo& server : cluster.servers()) {
     if (server.server_index < std::ssize(table.shards)) {
-      backends.insert(server.backend);
+      devices.insert(server.device.description);
     }
   }
-  return absl::StrJoin(backends, ", ");
+  return absl::StrJoin(devices, " and ");
 }
 
 // What is known before the first event.
@@ -77,8 +77,11 @@ std::string WarningOf(const Cluster& cluster, const LogInfo& log,
                   "the log has parts of head calls: the digest is equal only "
                   "on the same backend, device and library versions with the "
                   "same slices. Recorded on: ",
-                  log.arithmetic.empty() ? "" : log.arithmetic[0], ". ");
-  const std::string here = BackendsOf(cluster, table);
+                  absl::StrJoin(std::set<std::string>(log.arithmetic.begin(),
+                                                      log.arithmetic.end()),
+                                " and "),
+                  ". ");
+  const std::string here = DevicesOf(cluster, table);
   if (!here.empty()) absl::StrAppend(&warning, "Here: ", here, ". ");
   if (!SameSlices(table, log)) {
     absl::StrAppend(&warning, "The slices differ here: ", table.shards.size(),

@@ -63,6 +63,10 @@ class ArgumentTest(CliTest):
                              "pull", "words", "1", "--event=-1")
         self.assertLess(len(error), 200)
 
+    def test_half_of_a_tls_identity(self):
+        for flag in ("--tls-key=key.pem", "--tls-certificate=chain.pem"):
+            self.refused(2, "one alone, wanted both or none", "status", flag)
+
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run(

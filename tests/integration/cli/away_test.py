@@ -113,6 +113,31 @@ class DeadServerTest(unittest.TestCase):
         self.assertIn("table rowhouse-bench is left behind", error)
         self.assertIn("`rowhouse delete rowhouse-bench`", error)
 
+    def test_a_server_that_has_lost_its_tables(self):
+        self.cluster.kill(1)
+        self.cluster.restart(1)
+        done = self.call("status")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"words +0/2 +5 ")
+        self.assertRegex(done.stdout, r"words +1/2 +LOST")
+        done = self.call("digest", "words")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("create the table again, or delete it", done.stderr)
+
+    def test_a_silent_server_has_the_time_that_was_given(self):
+        self.cluster.freeze(1)
+        digest = subprocess.Popen(
+            [harness.ROWHOUSE, "digest", "words", "--timeout=60",
+             "--servers=" + ",".join(self.cluster.addresses)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(digest.kill)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            digest.wait(timeout=2.5)
+        self.cluster.thaw(1)
+        out, error = digest.communicate(timeout=60)
+        self.assertEqual(digest.returncode, 0, error)
+        self.assertIn("event 0", out)
+
     def test_no_server_at_all(self):
         self.cluster.kill(0)
         self.cluster.kill(1)

@@ -41,6 +41,16 @@ class Cluster:
         self.processes[index].kill()
         self.processes[index].wait()
 
+    def restart(self, index):
+        """Starts a server that was killed, at its address; it has no table."""
+        process = subprocess.Popen(
+            [SERVER, f"--config={self.config}", f"--server_index={index}",
+             f"--listen={self.addresses[index]}", "--log_level=error"],
+            stdout=subprocess.PIPE, text=True)
+        assert "listening on " in process.stdout.readline()
+        self.processes[index].stdout.close()
+        self.processes[index] = process
+
     def freeze(self, index):
         """Stops a server where it stands; returns once it does nothing."""
         process = self.processes[index]

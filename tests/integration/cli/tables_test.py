@@ -152,6 +152,12 @@ class RowTest(CliTest):
         self.refused(2, "wanted a row id", "pull", "words", "x")
         error = self.refused(1, "none", "pull", "none", "0")
         self.assertIn("`rowhouse list`", error)
+        out = self.folder / "kept.npy"
+        self.ok("pull", "words", "0-9", f"--out={out}")
+        before = out.read_bytes()
+        self.refused(2, "row id 10", "pull", "words", "0-500", f"--out={out}")
+        self.assertEqual(out.read_bytes(), before)
+        self.assertFalse(out.with_name("kept.npy.part").exists())
         self.refused(2, "--out=FILE.npy", "pull", "words", "0-99999")
 
     def test_digest(self):
