@@ -116,7 +116,7 @@ _NAME() {
 CASES      esac
     fi
   done
-  if [[ -n $flag ]]; then
+  if [[ -n $flag || $current == --*=* ]]; then
     return
   elif [[ -z $command ]]; then
     words=$commands

@@ -107,6 +107,8 @@ class CompletionTest(CliTest):
         self.assertEqual(offers("rowhouse status --al"), [])
         self.assertEqual(offers("rowhouse list --serv"), ["--servers="])
         self.assertEqual(offers("rowhouse list --servers "), [])
+        # A value is no place for a flag.
+        self.assertEqual(offers("rowhouse create words --dtype="), [])
         self.assertEqual(offers("rowhouse completion z"), ["zsh"])
 
     def test_bash_completes_tables(self):
