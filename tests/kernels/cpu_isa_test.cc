@@ -100,47 +100,78 @@ int64_t RandomDim(Random& random) {
   return random.Chance(0.5) ? random.Integer(1, 70) : random.Integer(250, 800);
 }
 
+// A table and an event of one part, with rows as `elements` makes them.
+struct OnePartEvent {
+  using Elements = Bytes (*)(Random&, int64_t rows, int64_t dim, DType dtype);
+
+  OnePartEvent(Random& random, int64_t columns, int64_t rows, int64_t entries,
+               Elements elements)
+      : dtype(kDTypes[random.Integer(0, 1)]),
+        gradient_dtype(kDTypes[random.Integer(0, 1)]),
+        weights(elements(random, rows, columns, dtype)),
+        states(static_cast<size_t>(rows), {0.25F, 0}),
+        slots(RandomIntegers<int64_t>(random, entries, rows)),
+        gradient(elements(random, entries, columns, gradient_dtype)),
+        dim(columns) {
+    event.parts = {&part, 1};
+    event.gradient_dtype = gradient_dtype;
+    event.policy = kPolicies[random.Integer(0, 1)];
+    event.history = {&no_beta2, &no_beta2, 0};
+  }
+
+  RowTable table() {
+    RowTable view;
+    view.weights = weights.data();
+    view.states = states.data();
+    view.row_count = std::ssize(states);
+    view.dim = dim;
+    view.dtype = dtype;
+    return view;
+  }
+
+  // Applies it; returns the table.
+  Bytes Apply(Backend& backend) {
+    EventReport report;
+    EXPECT_TRUE(backend.ApplyRowAdamEvent(table(), event, report).ok());
+    Bytes bytes = weights;
+    for (const RowState& state : states) Append(bytes, state);
+    Append(bytes, report.untouched_row_count);
+    return bytes;
+  }
+
+  const DType dtype;
+  const DType gradient_dtype;
+  Bytes weights;
+  std::vector<RowState> states;
+  const std::vector<int64_t> slots;
+  const Bytes gradient;
+  const int64_t dim;
+  const GradientPart part = {slots.data(), gradient.data(), std::ssize(slots)};
+  const float no_beta2 = 0;
+  RowAdamEvent event;
+};
+
 TEST_P(CpuIsaTest, RowAdamEvent) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     ExpectSameBytes(seed, [](Backend& backend, Random& random) {
-      const int64_t dim = RandomDim(random);
-      const int64_t rows = 60;
-      const DType dtype = kDTypes[random.Integer(0, 1)];
-      const DType gradient_dtype = kDTypes[random.Integer(0, 1)];
-      Bytes weights = RandomElements(random, rows * dim, dtype);
-      std::vector<RowState> states(rows, {0.25F, 0});
-      const int64_t entries = random.Integer(1, 200);
-      const auto slots = RandomIntegers<int64_t>(random, entries, rows);
-      const Bytes gradient =
-          RandomElements(random, entries * dim, gradient_dtype);
-      RowTable table;
-      table.weights = weights.data();
-      table.states = states.data();
-      table.row_count = rows;
-      table.dim = dim;
-      table.dtype = dtype;
-      const GradientPart part = {slots.data(), gradient.data(), entries};
-      const float none = 0;
-      RowAdamEvent event;
-      event.parts = {&part, 1};
-      event.gradient_dtype = gradient_dtype;
-      event.policy = kPolicies[random.Integer(0, 1)];
-      event.factors =
+      OnePartEvent work(random, RandomDim(random), 60, random.Integer(1, 200),
+                        [](Random& of, int64_t rows, int64_t dim, DType dtype) {
+                          return RandomElements(of, rows * dim, dtype);
+                        });
+      work.event.factors =
           NarrowScalars(RowAdamScalars{0.1, 0.01, 0.95, 1e-10, 1.0}, 1);
-      event.history = {&none, &none, 0};
-      EventReport report;
+      Bytes result = work.Apply(backend);
       GradientStatistics statistics;
       uint64_t digest = 0;
-      EXPECT_TRUE(backend.ApplyRowAdamEvent(table, event, report).ok());
+      EXPECT_TRUE(backend
+                      .MergedStatistics(work.event.parts, work.dim,
+                                        work.gradient_dtype, statistics)
+                      .ok());
       EXPECT_TRUE(
-          backend.MergedStatistics({&part, 1}, dim, gradient_dtype, statistics)
-              .ok());
-      EXPECT_TRUE(backend.Digest(table, event.history, digest).ok());
-      for (const RowState& state : states) Append(weights, state);
-      Append(weights, report.untouched_row_count);
-      Append(weights, statistics);
-      Append(weights, digest);
-      return weights;
+          backend.Digest(work.table(), work.event.history, digest).ok());
+      Append(result, statistics);
+      Append(result, digest);
+      return result;
     });
   }
 }
@@ -177,42 +208,19 @@ double ScalarOfAnyRange(Random& random, int64_t most_exponent) {
 TEST_P(CpuIsaTest, RowAdamEventOfAllRanges) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     ExpectSameBytes(seed, [](Backend& backend, Random& random) {
-      const int64_t dim = random.Integer(1, 300);
-      const int64_t rows = 40;
-      const DType dtype = kDTypes[random.Integer(0, 1)];
-      const DType gradient_dtype = kDTypes[random.Integer(0, 1)];
-      Bytes weights = RowsOfAllRanges(random, rows, dim, dtype);
-      std::vector<RowState> states(rows);
-      for (RowState& state : states) {
+      OnePartEvent work(random, random.Integer(1, 300), 40, 40,
+                        RowsOfAllRanges);
+      for (RowState& state : work.states) {
         state.second_moment =
             std::ldexp(1.0F, static_cast<int>(random.Integer(-149, 127)));
       }
-      const auto slots = RandomIntegers<int64_t>(random, rows, rows);
-      const Bytes gradient = RowsOfAllRanges(random, rows, dim, gradient_dtype);
-      RowTable table;
-      table.weights = weights.data();
-      table.states = states.data();
-      table.row_count = rows;
-      table.dim = dim;
-      table.dtype = dtype;
-      const GradientPart part = {slots.data(), gradient.data(), rows};
-      const float none = 0;
-      RowAdamEvent event;
-      event.parts = {&part, 1};
-      event.gradient_dtype = gradient_dtype;
-      event.policy = kPolicies[random.Integer(0, 1)];
-      event.factors = NarrowScalars(
+      work.event.factors = NarrowScalars(
           RowAdamScalars{ScalarOfAnyRange(random, 100),
                          ScalarOfAnyRange(random, 20), 0.95,
                          random.Chance(0.5) ? 0 : 0x1p-40,
                          ScalarOfAnyRange(random, random.Chance(0.5) ? 1 : 60)},
           1);
-      event.history = {&none, &none, 0};
-      EventReport report;
-      EXPECT_TRUE(backend.ApplyRowAdamEvent(table, event, report).ok());
-      for (const RowState& state : states) Append(weights, state);
-      Append(weights, report.untouched_row_count);
-      return weights;
+      return work.Apply(backend);
     });
   }
 }
