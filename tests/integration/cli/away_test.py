@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import CliTest, Cluster, run
+from harness import CliTest, Cluster, run, start
 
 
 class LostServerTest(CliTest):
@@ -17,20 +17,10 @@ class LostServerTest(CliTest):
     def tearDown(self):
         pass  # A server has gone, and its tables with the cluster.
 
-    def record(self, log):
-        recorder = subprocess.Popen(
-            [harness.ROWHOUSE, "record", "words", str(log), "--json",
-             "--timeout=1",
-             "--servers=" + ",".join(self.cluster.addresses)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(recorder.kill)
-        self.assertIn("recording", recorder.stderr.readline())
-        return recorder
-
     def test_recordings_end(self):
         self.create("words")
         log = self.folder / "frozen.rhlog"
-        recorder = self.record(log)
+        recorder = self.start_recording("words", log, "--timeout=1")
         self.cluster.freeze(0)
         recorder.send_signal(signal.SIGINT)
         out, error = recorder.communicate(timeout=30)
@@ -39,7 +29,7 @@ class LostServerTest(CliTest):
         self.assertIsNone(json.loads(out)["end_digest"])
 
         log = self.folder / "lost.rhlog"
-        recorder = self.record(log)
+        recorder = self.start_recording("words", log, "--timeout=1")
         self.cluster.kill(1)  # Server 0 has nothing to say.
         out, error = recorder.communicate(timeout=30)
         self.assertEqual(recorder.returncode, 3, error)
@@ -66,6 +56,9 @@ class DeadServerTest(unittest.TestCase):
 
     def call(self, *arguments):
         return run(*arguments, servers=self.cluster.addresses)
+
+    def start(self, *arguments):
+        return start(self, *arguments, servers=self.cluster.addresses)
 
     def test_half_a_cluster(self):
         self.cluster.kill(1)
@@ -98,12 +91,8 @@ class DeadServerTest(unittest.TestCase):
             self.assertIn("`rowhouse status`", done.stderr)
 
     def test_a_load_ends_when_a_server_does(self):
-        load = subprocess.Popen(
-            [harness.ROWHOUSE, "bench", "--rows=1000", "--dim=8", "--batch=64",
-             "--seconds=600", "--timeout=1",
-             "--servers=" + ",".join(self.cluster.addresses)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(load.kill)
+        load = self.start("bench", "--rows=1000", "--dim=8", "--batch=64",
+                          "--seconds=600", "--timeout=1")
         self.assertIn("bench [", load.stderr.readline())  # It is under way.
         self.cluster.kill(1)
         out, error = load.communicate(timeout=30)
@@ -126,11 +115,7 @@ class DeadServerTest(unittest.TestCase):
 
     def test_a_silent_server_has_the_time_that_was_given(self):
         self.cluster.freeze(1)
-        digest = subprocess.Popen(
-            [harness.ROWHOUSE, "digest", "words", "--timeout=60",
-             "--servers=" + ",".join(self.cluster.addresses)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(digest.kill)
+        digest = self.start("digest", "words", "--timeout=60")
         with self.assertRaises(subprocess.TimeoutExpired):
             digest.wait(timeout=2.5)
         self.cluster.thaw(1)

@@ -28,14 +28,18 @@ class Cluster:
             "memory_limit_bytes: 4294967296\n")
         self.processes, self.addresses = [], []
         for index in range(2):
-            process = subprocess.Popen(
-                [SERVER, f"--config={self.config}", f"--server_index={index}",
-                 "--listen=127.0.0.1:0", "--log_level=error"],
-                stdout=subprocess.PIPE, text=True)
-            line = process.stdout.readline()
-            assert "listening on " in line, f"no listening line: {line!r}"
+            process, address = self._serve(index, "127.0.0.1:0")
             self.processes.append(process)
-            self.addresses.append(line.split("listening on ")[1].strip())
+            self.addresses.append(address)
+
+    def _serve(self, index, listen):
+        process = subprocess.Popen(
+            [SERVER, f"--config={self.config}", f"--server_index={index}",
+             f"--listen={listen}", "--log_level=error"],
+            stdout=subprocess.PIPE, text=True)
+        line = process.stdout.readline()
+        assert "listening on " in line, f"no listening line: {line!r}"
+        return process, line.split("listening on ")[1].strip()
 
     def kill(self, index):
         self.processes[index].kill()
@@ -43,13 +47,8 @@ class Cluster:
 
     def restart(self, index):
         """Starts a server that was killed, at its address; it has no table."""
-        process = subprocess.Popen(
-            [SERVER, f"--config={self.config}", f"--server_index={index}",
-             f"--listen={self.addresses[index]}", "--log_level=error"],
-            stdout=subprocess.PIPE, text=True)
-        assert "listening on " in process.stdout.readline()
         self.processes[index].stdout.close()
-        self.processes[index] = process
+        self.processes[index], _ = self._serve(index, self.addresses[index])
 
     def freeze(self, index):
         """Stops a server where it stands; returns once it does nothing."""
@@ -65,6 +64,15 @@ class Cluster:
             process.kill()
             process.wait()
             process.stdout.close()
+
+
+def start(test, *arguments, servers):
+    """The tool, under way; it ends with the test."""
+    process = subprocess.Popen(
+        [ROWHOUSE, *arguments, "--servers=" + ",".join(servers)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    test.addCleanup(process.kill)
+    return process
 
 
 class SilentAt:
@@ -159,6 +167,20 @@ class CliTest(unittest.TestCase):
         self.assertIn(message, done.stderr)
         self.assertEqual(done.stdout, "")
         return done.stderr
+
+    def start(self, *arguments):
+        return start(self, *arguments, servers=self.cluster.addresses)
+
+    def start_recording(self, table, log, *more):
+        """A recorder that has begun."""
+        recorder = self.start("record", table, str(log), "--json", *more)
+        self.assertIn("recording", recorder.stderr.readline())
+        return recorder
+
+    def train(self):
+        """Ten events of the example's table."""
+        subprocess.run([TRAIN_ROWS, *self.cluster.addresses], check=True,
+                       capture_output=True, timeout=120)
 
     def on_terminal(self, *arguments, prompt=None, answer="", env=None):
         """Runs on a terminal, where it types `answer` after `prompt`; returns

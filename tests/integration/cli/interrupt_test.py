@@ -4,11 +4,10 @@ it has connections and answers nothing.
 """
 import json
 import signal
-import subprocess
 import unittest
 
 import harness
-from harness import CliTest, DIM, SilentAt, npy, run
+from harness import CliTest, DIM, SilentAt, npy, run, start
 
 # No call would end by itself before; and what "soon" is on a busy machine.
 PATIENCE = "--timeout=300"
@@ -17,12 +16,8 @@ SOON = 20
 
 class InterruptTest(CliTest):
     def start(self, *arguments, servers=None):
-        process = subprocess.Popen(
-            [harness.ROWHOUSE, *arguments, PATIENCE,
-             "--servers=" + ",".join(servers or self.cluster.addresses)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(process.kill)
-        return process
+        return start(self, *arguments, PATIENCE,
+                     servers=servers or self.cluster.addresses)
 
     def interrupt(self, process):
         """Returns what it ended with and said."""
@@ -44,21 +39,13 @@ class InterruptTest(CliTest):
         self.cluster.freeze(index)
         self.addCleanup(self.cluster.thaw, index)
 
-    def start_recording(self, log):
-        recorder = self.start("record", "words", str(log), "--json")
-        self.assertIn("recording", recorder.stderr.readline())
-        return recorder
-
     def recorded_log(self):
         """Of all events of the example."""
         log = self.folder / f"{self.id()}.rhlog"
-        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses],
-                       check=True, capture_output=True, timeout=120)
+        self.train()
         self.ok("reset", "example", "--yes")
-        recorder = self.start("record", "example", str(log), "--until=10")
-        self.assertIn("recording", recorder.stderr.readline())
-        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses],
-                       check=True, capture_output=True, timeout=120)
+        recorder = self.start_recording("example", log, "--until=10")
+        self.train()
         self.assertEqual(recorder.wait(timeout=60), 0)
         recorder.communicate()
         return log
@@ -67,7 +54,7 @@ class InterruptTest(CliTest):
         self.create("words")
         for index in range(2):
             log = self.folder / f"silent{index}.rhlog"
-            recorder = self.start_recording(log)
+            recorder = self.start_recording("words", log)
             self.freeze(index)
             code, out, error = self.interrupt(recorder)
             self.cluster.thaw(index)
@@ -80,7 +67,7 @@ class InterruptTest(CliTest):
 
     def test_record_that_answers_takes_its_digest(self):
         self.create("words")
-        recorder = self.start_recording(self.folder / "answers.rhlog")
+        recorder = self.start_recording("words", self.folder / "answers.rhlog")
         code, out, error = self.interrupt(recorder)
         self.assertEqual(code, 0, error)
         self.assertEqual(json.loads(out)["end_digest"]["event"], 0)

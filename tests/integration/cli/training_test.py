@@ -4,7 +4,6 @@ of the tool's own.
 """
 import json
 import signal
-import subprocess
 
 import harness
 from harness import CliTest, DIM, npy, run
@@ -12,8 +11,7 @@ from harness import CliTest, DIM, npy, run
 
 class TrainingTest(CliTest):
     def test_status_and_events_after_training(self):
-        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses], check=True,
-                       capture_output=True, timeout=120)
+        self.train()
         text = self.ok("status")
         self.assertIn("cluster cli-test: 2 of 2 servers answer", text)
         self.assertRegex(text, r"example +0/2 +500,000 ")
@@ -53,25 +51,11 @@ class TrainingTest(CliTest):
 
 
 class PushLogTest(CliTest):
-    def train(self):
-        subprocess.run([harness.TRAIN_ROWS, *self.cluster.addresses], check=True,
-                       capture_output=True, timeout=120)
-
-    def start_recording(self, log, *more):
-        """A recorder that has begun."""
-        recorder = subprocess.Popen(
-            [harness.ROWHOUSE, "record", "example", str(log), "--json", *more,
-             "--servers=" + ",".join(self.cluster.addresses)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(recorder.kill)
-        self.assertIn("recording", recorder.stderr.readline())
-        return recorder
-
     def test_a_recording_is_replayed_to_the_same_digest(self):
         self.train()
         self.ok("reset", "example", "--yes")
         log = self.folder / "example.rhlog"
-        recorder = self.start_recording(log, "--until=10")
+        recorder = self.start_recording("example", log, "--until=10")
         self.train()
         out, error = recorder.communicate(timeout=60)
         self.assertEqual(recorder.returncode, 0, error)
@@ -100,7 +84,7 @@ class PushLogTest(CliTest):
     def test_an_interrupt_ends_a_recording_in_order(self):
         self.train()
         log = self.folder / "short.rhlog"
-        recorder = self.start_recording(log)
+        recorder = self.start_recording("example", log)
         recorder.send_signal(signal.SIGINT)
         out, error = recorder.communicate(timeout=60)
         self.assertEqual(recorder.returncode, 0, error)
@@ -113,7 +97,7 @@ class PushLogTest(CliTest):
         text = self.ok("status")
         self.assertRegex(text, r"(?m)^table .* recorders *$")
         self.assertRegex(text, r"(?m)^example +0/2 .* 0 *$")
-        recorder = self.start_recording(self.folder / "told.rhlog")
+        recorder = self.start_recording("example", self.folder / "told.rhlog")
         self.assertRegex(self.ok("status"), r"(?m)^example +1/2 .* 1 *$")
         for server in self.json("status")["servers"]:
             load = server["shards"][0]["events"]["load"]
@@ -164,10 +148,8 @@ class BenchTest(CliTest):
         self.assertEqual(self.json("list")["tables"], [])
 
     def test_an_interrupt_leaves_nothing_behind(self):
-        process = subprocess.Popen(
-            [harness.ROWHOUSE, "bench", "--rows=1000", "--dim=8", "--batch=64",
-             "--seconds=600", "--servers=" + ",".join(self.cluster.addresses)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = self.start("bench", "--rows=1000", "--dim=8", "--batch=64",
+                             "--seconds=600")
         line = process.stderr.readline()  # It is under way.
         self.assertIn("bench [", line)
         process.send_signal(signal.SIGINT)
