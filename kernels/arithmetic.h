@@ -38,11 +38,16 @@ constexpr float Bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
 }
 
+/// `FloatToBf16High` of a number. Of the NaNs, only those that a bf16 holds are
+/// sure to stay one.
+constexpr uint32_t NumberToBf16High(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  return bits + 0x7fffU + ((bits >> 16) & 1U);
+}
+
 /// `FloatToBf16` in the upper half of a word, whose lower half means nothing.
 constexpr uint32_t FloatToBf16High(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x);
-  const uint32_t rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
-  return IsNan(x) ? uint32_t{kCanonicalNanBf16} << 16 : rounded;
+  return IsNan(x) ? uint32_t{kCanonicalNanBf16} << 16 : NumberToBf16High(x);
 }
 
 /// Rounds to nearest, ties to even; overflow gives infinity, any NaN the
@@ -171,8 +176,8 @@ constexpr float RowAdamDenominator(float v, const RowAdamFactors& f) {
   return SquareRoot(v) + f.eps;
 }
 
-/// What weight decay aside a merged gradient takes from a weight, where
-/// `quotient` is `(g*grad_mul) / denominator`, each operation rounded.
+/// The step of a weight before decay, `u = quotient * step_size`, where
+/// `quotient` is `(g*grad_mul) / denominator`: a rounding each.
 constexpr float WeightStep(float quotient, const RowAdamFactors& f) {
   return quotient * f.step_size;
 }

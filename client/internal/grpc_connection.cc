@@ -15,7 +15,7 @@ constexpr absl::Duration kCancellationDelay = absl::Milliseconds(20);
 void GrpcConnection::AwaitReconnect(const CallContext& context) {
   const absl::Time end =
       std::min(context.deadline, absl::Now() + kConnectAttempt);
-  while (channel->GetState(/*try_to_connect=*/true) ==
+  while (channel->GetState(/*try_to_connect=*/false) ==
          GRPC_CHANNEL_TRANSIENT_FAILURE) {
     const absl::Time now = absl::Now();
     if (now >= end) return;

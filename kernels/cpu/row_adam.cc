@@ -25,7 +25,8 @@ class EventShare {
              const EntryList& entries, bool has_fma)
       : table_(table),
         event_(event),
-        has_fma_(has_fma),
+        may_be_in_place_(has_fma && table.dim >= kLeastColumnsInPlace &&
+                         event.policy != NonFinitePolicy::kPropagate),
         entries_(entries),
         weights_(static_cast<Weight*>(table.weights)),
         sum_(table.dim),
@@ -85,7 +86,7 @@ class EventShare {
     const auto fetch = [&](int64_t begin, int64_t end) {
       PrefetchColumns(row_ahead, begin, end, table_.dim);
     };
-    if (has_fma_ && !any_value &&
+    if (may_be_in_place_ &&
         Magnitudes::Of(g.row, row, table_.dim)
             .AreUsual(sum_of_squares, denominator, event_.factors)) {
       UpdateInPlace(row, g, table_.dim, Quotient(denominator), event_.factors,
@@ -104,7 +105,7 @@ class EventShare {
 
   const RowTable table_;
   const RowAdamEvent& event_;
-  const bool has_fma_;
+  const bool may_be_in_place_;
   const EntryList& entries_;
   Weight* const weights_;
   RowRunSum sum_;

@@ -176,18 +176,13 @@ struct Bf16Pair {
     return {std::bit_cast<float>(word << 16),
             std::bit_cast<float>(word & 0xffff0000U)};
   }
-  /// Both, rounded, if they are numbers; a NaN that a bf16 holds stays a NaN,
-  /// and any other may become a number.
-  uint32_t NumberWord() const {
-    const auto high = [](float x) {
-      const uint32_t bits = std::bit_cast<uint32_t>(x);
-      return bits + 0x7fffU + ((bits >> 16) & 1U);
-    };
-    return (high(odd) & 0xffff0000U) | high(even) >> 16;
-  }
   /// Both, rounded.
   uint32_t Word() const {
     return (FloatToBf16High(odd) & 0xffff0000U) | FloatToBf16High(even) >> 16;
+  }
+  /// The same by `NumberToBf16High`.
+  uint32_t NumberWord() const {
+    return (NumberToBf16High(odd) & 0xffff0000U) | NumberToBf16High(even) >> 16;
   }
 };
 

@@ -87,6 +87,10 @@ class RowSteps {
   std::vector<float> odd_;
 };
 
+/// Rows of fewer columns are sooner updated beside than looked at for their
+/// `Magnitudes`.
+inline constexpr int64_t kLeastColumnsInPlace = 192;
+
 /// Columns of an update in place between one request for lines ahead and the
 /// next.
 inline constexpr int64_t kUpdateColumns = 128;

@@ -10,13 +10,9 @@ namespace rowhouse::kernels::cuda {
 
 /// `UpdateWeight` for a row of weights, with the row's one division done once.
 ///
-/// With `y` the correctly rounded reciprocal of a divisor `d`, `q = x*y`,
-/// `r = q*d - x` (exact by fma), `q - r*y` is the correctly rounded `x / d`
-/// (Markstein 1990), as long as nothing is subnormal or overflows on the way.
-/// That is so for |x| in [2^-60, 2^60] and for `d` in [2^-60, 2^60]; zeros keep
-/// their sign, for an exact `r` is +0. So three operations stand for a division
-/// of some twenty; `IsExact` says afterwards, for all elements at once, whether
-/// they may.
+/// Divides as `Quotient` does (kernels/quotient.h, which says why that is
+/// right): three operations stand for a division of some twenty. `IsExact` says
+/// afterwards, for all elements at once, whether they may.
 class WeightUpdate {
  public:
   __device__ WeightUpdate(const RowAdamFactors& factors, float denominator,

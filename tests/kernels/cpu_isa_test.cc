@@ -208,7 +208,7 @@ double ScalarOfAnyRange(Random& random, int64_t most_exponent) {
 TEST_P(CpuIsaTest, RowAdamEventOfAllRanges) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     ExpectSameBytes(seed, [](Backend& backend, Random& random) {
-      OnePartEvent work(random, random.Integer(1, 300), 40, 40,
+      OnePartEvent work(random, random.Integer(1, 500), 40, 40,
                         RowsOfAllRanges);
       for (RowState& state : work.states) {
         state.second_moment =
