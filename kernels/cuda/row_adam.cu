@@ -19,12 +19,6 @@ struct Stage {
   Columns<Weight> weights[kGroups][kWarpSize];
 };
 
-// A row on its way.
-struct ComingRow {
-  int64_t slot;
-  RowState state;
-};
-
 // Entries `first .. first + 63`, lane `l` holding `first + l` and `+ 32 + l`:
 // those of the tile, and where its last run, if it is not long, ends.
 struct Tile {
@@ -32,6 +26,7 @@ struct Tile {
   int64_t slots[2];
   uint64_t rows[2];
   uint64_t heads;  // Bit `i`: a run begins at entry `i`, or there is no entry.
+  RowState state;  // Of entry `l`'s row, for the first kTile lanes.
 
   __device__ int64_t SlotOf(int i) const {
     return __shfl_sync(kAllLanes, i < kWarpSize ? slots[0] : slots[1],
@@ -40,6 +35,13 @@ struct Tile {
   __device__ uint64_t RowOf(int i) const {
     return __shfl_sync(kAllLanes, i < kWarpSize ? rows[0] : rows[1],
                        i % kWarpSize);
+  }
+  // Of a run's last entry, whose first is in the tile.
+  __device__ RowState StateOf(int i) const {
+    const uint64_t until = i < 63 ? (uint64_t{2} << i) - 1 : ~uint64_t{0};
+    const int head = 63 - __clzll(static_cast<int64_t>(heads & until));
+    return {__shfl_sync(kAllLanes, state.second_moment, head),
+            __shfl_sync(kAllLanes, state.last_event, head)};
   }
   __device__ bool IsHead(int i) const { return (heads >> i & 1) != 0; }
   // Of the run that begins at `i`: it has at least kLongRun entries.
@@ -50,7 +52,7 @@ struct Tile {
 
 template <bool kSingle>
 __device__ Tile LoadTile(const RowAdamLaunch& e, int64_t first, int lane) {
-  Tile tile = {first, {-1, -1}, {0, 0}, ~uint64_t{0}};
+  Tile tile = {first, {-1, -1}, {0, 0}, ~uint64_t{0}, {}};
   const int64_t left = e.entries.count - first;
   const int64_t* const slots = e.entries.slots + first;
   if constexpr (kSingle) {
@@ -79,6 +81,9 @@ __device__ Tile LoadTile(const RowAdamLaunch& e, int64_t first, int lane) {
       heads |= uint64_t{__ballot_sync(kAllLanes, head)} << (half * kWarpSize);
     }
     tile.heads = heads;
+  }
+  if (lane < kTile && lane < left && tile.IsHead(lane)) {
+    tile.state = e.table.states[tile.slots[0]];
   }
   return tile;
 }
@@ -193,13 +198,14 @@ __device__ bool UpdatePlainly(const RowAdamLaunch& e,
   return finite;
 }
 
-// One row's event, from its merged gradient on.
+// The event of row `slot`, from its merged gradient on.
 template <bool kVector, typename Weight, int kGroups>
-__device__ void UpdateRow(const RowAdamLaunch& e, const ComingRow& coming,
+__device__ void UpdateRow(const RowAdamLaunch& e, int64_t slot,
+                          const RowState& state,
                           const Columns<Weight> (&p)[kGroups][kWarpSize],
                           const LaneRow<kGroups>& g, int lane) {
   const float squares = SumOfSquares(g, lane);
-  const Moment moment = NextMoment(e, coming.state, squares, lane == 0);
+  const Moment moment = NextMoment(e, state, squares, lane == 0);
   if (!moment.applies) return;
   const float denominator = RowAdamDenominator(moment.v, e.factors);
   WeightUpdate update(e.factors, denominator, squares);
@@ -224,13 +230,13 @@ __device__ void UpdateRow(const RowAdamLaunch& e, const ComingRow& coming,
     }
   }
   Weight* const row =
-      static_cast<Weight*>(e.table.weights) + coming.slot * e.table.dim;
+      static_cast<Weight*>(e.table.weights) + slot * e.table.dim;
 #pragma unroll
   for (int k = 0; k < kGroups; ++k) {
     StoreColumns<kVector>(next[k], row, k * kGroupColumns + lane * kLaneColumns,
                           e.table.dim);
   }
-  if (lane == 0) StoreMoment(e, coming.slot, moment.v);
+  if (lane == 0) StoreMoment(e, slot, moment.v);
 }
 
 // Blocks to fit on a multiprocessor, where all is bf16 and no wider than 768:
@@ -262,7 +268,6 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
     return kSingle || tile.IsHead(at + 1) || tile.IsLong(at);
   };
   const auto fetch = [&](int at, RowStage& to) {
-    ComingRow coming = {};
     if (kSingle || !tile.IsLong(at)) {
       const auto* const row =
           kSingle
@@ -271,13 +276,10 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
       FetchRow<kVector>(row, static_cast<int>(dim), lane, to.gradient);
     }
     if (is_last_of_run(at)) {
-      coming.slot = tile.SlotOf(at);
       FetchRow<kVector>(
-          static_cast<const Weight*>(e.table.weights) + coming.slot * dim,
+          static_cast<const Weight*>(e.table.weights) + tile.SlotOf(at) * dim,
           static_cast<int>(dim), lane, to.weights);
-      coming.state = e.table.states[coming.slot];
     }
-    return coming;
   };
   // After entry `at`: the next of the tile's runs, or -1.
   const auto next_of = [&](int at) {
@@ -299,12 +301,11 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
   RunningSum<kGroups> sum(totals[kSingle ? 0 : warp], lane);
   RowStage* now = &stages[warp][0];
   RowStage* other = &stages[warp][1];
-  ComingRow coming = fetch(at, *now);
+  fetch(at, *now);
   asm volatile("cp.async.commit_group;" ::: "memory");
   while (at >= 0) {
     const int following = next_of(at);
-    ComingRow following_row = {};
-    if (following >= 0) following_row = fetch(following, *other);
+    if (following >= 0) fetch(following, *other);
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     if (!kSingle && tile.IsLong(at)) {
@@ -314,10 +315,10 @@ __global__ void __launch_bounds__(kRowWarps* kWarpSize,
       sum.Add(now->gradient);
     }
     if (is_last_of_run(at)) {
-      UpdateRow<kVector>(e, coming, now->weights, sum.Finish(), lane);
+      UpdateRow<kVector>(e, tile.SlotOf(at), tile.StateOf(at), now->weights,
+                         sum.Finish(), lane);
     }
     at = following;
-    coming = following_row;
     RowStage* const free = now;
     now = other;
     other = free;
