@@ -111,11 +111,11 @@ sanitize() {
   return $failed
 }
 
-# Starts a server on the GPU; `address` is where.
+# Starts a server of backend $1; `address` is where.
 start_server() {
   printf 'cluster_id: "check" server_index: 0 server_count: 1\n' \
     >"$work/server.textproto"
-  "$bin/rowhouse-server" --config="$work/server.textproto" --backend=cuda \
+  "$bin/rowhouse-server" --config="$work/server.textproto" --backend="$1" \
     --device="$device" --listen=127.0.0.1:0 >"$work/listening" &
   server=$!
   for _ in $(seq 600); do
@@ -131,7 +131,7 @@ start_server() {
 # The whole table, and a small one with as many rows touched in an event.
 table_limit=300
 table() {
-  start_server || return 1
+  start_server cuda || return 1
   local rowhouse=("$bin/rowhouse" "--servers=$address" --timeout=120) failed=0
   "${rowhouse[@]}" create ngrams --rows=84602880 --dim=768 --reduction=mean \
     --max-rows=400000 --uniform=0.02 --seed=1 || failed=1
@@ -148,7 +148,7 @@ table() {
   wait "$server" || failed=1
   local rows
   for rows in 1048576 84602880; do
-    start_server || return 1
+    start_server cuda || return 1
     "$bin/rowhouse" --servers="$address" --timeout=120 bench --rows=$rows \
       --dim=768 --batch=64Ki --seconds=15 || failed=1
     kill -TERM "$server"
@@ -201,10 +201,39 @@ suite() {
     --benchmark_out="$out/suite.json" --benchmark_out_format=json
 }
 
+# The demo on the GPU; its n-gram table's push log, recorded meanwhile, replayed
+# on servers of either backend, which must come to the recorded digest.
 demo_limit=200
 demo() {
   "$bin/rowhouse_ngram_lm" --backend=cuda --device="$device" \
-    --text="$root/text/kjv.txt" --output="$work/demo"
+    --text="$root/text/kjv.txt" --output="$work/demo" >"$work/demo.txt" &
+  local training=$! failed=0 servers= log=$work/ngrams.rhlog
+  until [[ $servers == *,* ]]; do
+    kill -0 $training || { echo "the demo started no servers"; return 1; }
+    sleep 0.02
+    servers=$(sed -n 's/^server [0-9]*: //p' "$work/demo.txt" | paste -sd,)
+  done
+  # Until the table is there.
+  until "$bin/rowhouse" "--servers=$servers" record ngrams "$log" --until=200 \
+    >"$work/record.txt" 2>&1; do
+    kill -0 $training || { cat "$work/record.txt"; return 1; }
+    sleep 0.02
+  done
+  wait $training || failed=1
+  cat "$work/demo.txt" "$work/record.txt"
+  local kind digest recorded
+  recorded=$(sed -n 's/^digest \([0-9a-f]*\) .*/\1/p' "$work/record.txt")
+  for kind in cpu cuda; do
+    start_server "$kind" || return 1
+    "$bin/rowhouse" "--servers=$address" --timeout=120 replay ngrams "$log" \
+      --shards=1 || failed=1
+    digest=$("$bin/rowhouse" "--servers=$address" digest ngrams)
+    echo "$kind: $digest; recorded: $recorded"
+    [[ -n $recorded && $digest == "$recorded "* ]] || failed=1
+    kill -TERM "$server"
+    wait "$server" || failed=1
+  done
+  return $failed
 }
 
 # A stage runs as a process of its own, which its time limit ends with all that
