@@ -49,8 +49,8 @@ void AddLoss(const CrossEntropyInputs& in, int64_t t,
              const std::vector<double>& logits, double log_sum,
              CrossEntropyResult& out) {
   const Shares shares = Shares::Of(in, t);
-  out.loss[t] = shares.hard * (log_sum - logits[in.targets[t]]) +
-                in.z_loss * log_sum * log_sum;
+  out.z_loss[t] = in.z_loss * log_sum * log_sum;
+  out.loss[t] = shares.hard * (log_sum - logits[in.targets[t]]) + out.z_loss[t];
   out.loss_terms[t] = shares.hard + 2 * in.z_loss * std::abs(log_sum);
   if (shares.soft == 0) return;
   for (int64_t v = 0; v < in.row_count; ++v) {
@@ -100,6 +100,7 @@ void AddToken(const CrossEntropyInputs& in, int64_t t,
 CrossEntropyResult LinearCrossEntropy(const CrossEntropyInputs& in) {
   CrossEntropyResult out;
   out.loss.resize(in.token_count);
+  out.z_loss.resize(in.token_count);
   out.loss_terms.resize(in.token_count);
   out.largest_logit_terms.resize(in.token_count);
   for (auto* values : {&out.hidden_gradient, &out.hidden_gradient_terms,

@@ -32,6 +32,7 @@ struct CrossEntropyInputs {
 /// factors that the logit gradient meets.
 struct CrossEntropyResult {
   std::vector<double> loss;
+  std::vector<double> z_loss;      // The z-loss's share of it.
   std::vector<double> loss_terms;  // Per token: what errors of logits meet.
   std::vector<double> logits;      // [token_count, row_count].
   std::vector<double> largest_logit_terms;  // Per token: max of sum |h||w|+|b|.
