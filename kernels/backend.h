@@ -221,8 +221,9 @@ class Backend {
   // Scratch follows `blocks` and dim, never tokens x rows or rows x dim. Rows
   // of the result do not depend on the number of threads.
 
-  /// Per token, over the slice's fp32 logits `hidden x W^T + bias`: the
-  /// maximum, the sum of exponentials and the target's logit. A NaN logit makes
+  /// Per token, over the slice's fp32 logits `hidden x W^T + bias`, capped
+  /// where it has a softcap: the maximum, the sum of exponentials and the
+  /// target's logit; and what else `statistics` has room for. A NaN logit makes
   /// the sum NaN.
   ///
   /// 2 * tokens * rows * dim FLOPs.
@@ -232,12 +233,13 @@ class Backend {
 
   /// This slice's share of the hidden gradient, [token_count, dim] in fp32,
   /// written, not added: `p x W`, where
-  /// `p = e^(logit - max) * (upstream / exp_sum)`, less upstream at the target,
-  /// all in fp32, then rounded once to the compute type. Vocabulary blocks are
-  /// summed in order.
+  /// `p = e^(logit - max) * (probability / exp_sum)`, less `smoothing * class
+  /// weight`, then less `target` at the target, then times the softcap's
+  /// derivative `1 - tanh^2`, all in fp32, then rounded once to the compute
+  /// type. Vocabulary blocks are summed in order.
   ///
-  /// A token whose upstream is 0 is left out: its row is +0 whatever its
-  /// hidden holds.
+  /// A token whose coefficients are all 0 is left out: its row is +0 whatever
+  /// its hidden holds.
   ///
   /// Where `kept` is not empty (`HeadKept` bytes, aligned to 256) `p` stays
   /// there for `HeadWeightGradient`.
@@ -258,7 +260,7 @@ class Backend {
   ///
   /// `p` comes from `kept`, filled by `HeadHiddenGradient` with the same
   /// arguments, or where that is empty is formed again: the same bits. Tokens
-  /// whose upstream is 0 are left out; without any other, no bit changes.
+  /// whose coefficients are 0 are left out; without any other, no bit changes.
   ///
   /// 4 * tokens * rows * dim FLOPs; 2 * ... with `kept`.
   virtual absl::Status HeadWeightGradient(const HeadSlice& slice,

@@ -14,6 +14,29 @@
 
 namespace rowhouse::kernels {
 
+// What the head computes, of a token with hidden state h and target y over the
+// V rows of the whole table:
+//
+//   z[v] = h x W[v] + bias[v], with a softcap c: c * tanh(z[v] / c)
+//   lse  = max + log(sum), max = largest z, sum = sum of e^(z[v] - max)
+//   loss = (1 - s) * w[y] * (lse - z[y])
+//        + (s / V) * (w_all * lse - sum of w[v] * z[v]) + l * lse^2
+//
+// and 0 where the target is ignored; w are class weights (1 where there are
+// none), w_all their sum over all V rows, s the label smoothing, l the z-loss's
+// factor. The first two terms are PyTorch's cross_entropy with `weight` and
+// `label_smoothing`. With g the gradient of the token's loss,
+//
+//   dz[v] = (e^(z[v] - max) * (p / sum) - u * w[v] - (v == y ? t : 0))
+//         * (with a softcap: 1 - tanh^2)
+//   p = g * ((1 - s) * w[y] + (s / V) * w_all + 2 * l * lse)
+//   t = g * (1 - s) * w[y],  u = g * s / V
+//
+// Slices know z and w of their rows; everything that is a token's alone (loss,
+// p, t, u) is the client's business (head_loss.h). Plain cross entropy is p = t
+// = g without u. A mean divides the terms with w by the sum of w[y] over the
+// tokens that are not ignored, and the z-loss by their count.
+
 /// A vocabulary slice: the rows of one shard of a dense table.
 struct HeadSlice {
   const void* weights = nullptr;  ///< [row_count, dim], `dtype`.
@@ -21,6 +44,9 @@ struct HeadSlice {
   const float* bias = nullptr;  ///< [row_count], or null.
   int64_t row_count = 0;
   int64_t dim = 0;
+  /// [row_count], finite and not negative; null: 1 each.
+  const float* class_weights = nullptr;
+  float softcap = 0.0F;  ///< c; 0: logits are not capped.
 };
 
 /// The tokens of one loss call, the same on every slice.
@@ -33,19 +59,37 @@ struct HeadInputs {
   const int64_t* targets = nullptr;
 };
 
-/// What a slice says of each token; arrays of [token_count]. Logits are fp32.
+/// What a slice says of each token; arrays of [token_count]. Logits are fp32,
+/// and capped where the slice has a softcap.
 struct HeadStatistics {
   float* max_logits = nullptr;     ///< -inf for a slice without rows.
   float* exp_sums = nullptr;       ///< Sum of exp(logit - max_logit).
   float* target_logits = nullptr;  ///< 0 where the target is not here.
+  /// Null, or the sum of w[v] * z[v], summed as `exp_sums` are but for their
+  /// scaling: a block's products in the same order, blocks left to right from
+  /// +0. A row of weight 0 adds 0, whatever its logit.
+  float* weighted_logit_sums = nullptr;
+  /// Null, or the first row of the largest logit; -1 where no logit is it, as
+  /// in a slice without rows.
+  int64_t* predicted = nullptr;
 };
 
-/// What all slices together say of each token, and the loss's gradient.
+/// What all slices together say of each token, and the loss's gradient; arrays
+/// of [token_count].
 struct HeadMerged {
-  const float* max_logits = nullptr;  ///< [token_count].
-  const float* exp_sums = nullptr;    ///< [token_count].
-  /// [token_count]: gradient of the loss of each token; 0 where it is ignored.
-  const float* upstream = nullptr;
+  const float* max_logits = nullptr;
+  const float* exp_sums = nullptr;
+  // Coefficients of the logit gradient, all 0 where the token is ignored. For
+  // plain cross entropy `probability` and `target` are one array.
+  const float* probability = nullptr;  ///< p.
+  const float* target = nullptr;       ///< t.
+  const float* smoothing = nullptr;    ///< u; null: 0 each.
+
+  /// Whether a token takes part in the gradients. The arrays are host memory.
+  bool TakesPart(int64_t token) const {
+    return probability[token] != 0.0F || target[token] != 0.0F ||
+           (smoothing != nullptr && smoothing[token] != 0.0F);
+  }
 };
 
 /// Block sizes of the head's GEMMs. They fix the order of sums, so they come
@@ -73,14 +117,14 @@ struct BlockCut {
   }
 };
 
-/// The tokens that take part in a call's gradients, by index. `upstream` is
-/// host memory.
-inline std::vector<int64_t> TokensWithGradient(const float* upstream,
+/// The tokens that take part in a call's gradients, by index. `merged` is host
+/// memory.
+inline std::vector<int64_t> TokensWithGradient(const HeadMerged& merged,
                                                int64_t token_count) {
   std::vector<int64_t> tokens;
   tokens.reserve(static_cast<size_t>(token_count));
   for (int64_t t = 0; t < token_count; ++t) {
-    if (upstream[t] != 0.0F) tokens.push_back(t);
+    if (merged.TakesPart(t)) tokens.push_back(t);
   }
   return tokens;
 }
@@ -138,8 +182,10 @@ struct HeadPair {
 /// Merges the statistics of all slices, in slice order, on the host: the
 /// maxima first; then the sums, left to right from +0, of
 /// `exp_sum * e^(max of the slice - max)`; then the target logits, left to
-/// right from +0, of which at most one is not 0. fp32 throughout. `merged` has
-/// arrays of its own.
+/// right from +0, of which at most one is not 0, and the weighted logits
+/// likewise; predicted is the row of the first slice with the largest maximum,
+/// -1 where none has one. fp32 throughout. `merged` has arrays of its own, and
+/// each slice has those that `merged` has.
 inline void MergeHeadStatistics(std::span<const HeadStatistics> slices,
                                 int64_t token_count,
                                 const HeadStatistics& merged) {
@@ -156,10 +202,25 @@ inline void MergeHeadStatistics(std::span<const HeadStatistics> slices,
     merged.max_logits[t] = all.max;
     merged.exp_sums[t] = all.sum;
     merged.target_logits[t] = target_logit;
+    if (merged.weighted_logit_sums != nullptr) {
+      float sum = 0.0F;
+      for (const HeadStatistics& slice : slices) {
+        sum += slice.weighted_logit_sums[t];
+      }
+      merged.weighted_logit_sums[t] = sum;
+    }
+    if (merged.predicted == nullptr) continue;
+    merged.predicted[t] = -1;
+    for (const HeadStatistics& slice : slices) {
+      if (slice.predicted[t] < 0 || slice.max_logits[t] != all.max) continue;
+      merged.predicted[t] = slice.predicted[t];
+      break;
+    }
   }
 }
 
-/// The loss of a token that is not ignored, from its merged statistics.
+/// The plain cross entropy of a token that is not ignored, from its merged
+/// statistics.
 inline float HeadLoss(float max_logit, float exp_sum, float target_logit) {
   return std::log(exp_sum) - (target_logit - max_logit);
 }

@@ -78,7 +78,7 @@ class Head {
   }
   kernels::HeadMerged merged() const {
     return {statistics_.data(), statistics_.data() + TokenCount(),
-            upstream_.data()};
+            upstream_.data(), upstream_.data()};
   }
   std::span<std::byte> KeptBytes(bool keep) const {
     if (!keep) return {};

@@ -108,7 +108,8 @@ class Head {
     return {hidden_.data(), dtype_, kTokens, targets_.data()};
   }
   HeadMerged merged() const {
-    return {statistics_.data(), statistics_.data() + kTokens, upstream_.data()};
+    return {statistics_.data(), statistics_.data() + kTokens, upstream_.data(),
+            upstream_.data()};
   }
   std::span<std::byte> Kept(bool keep) const {
     if (!keep) return {};

@@ -72,6 +72,7 @@ class GrpcHeadStream final : public HeadStream {
   bool Read(Response& response, absl::Time deadline) {
     return Run(deadline, [&](void* tag) { stream_->Read(&response, tag); });
   }
+  bool WriteClassWeights(std::span<const float> weights, absl::Time deadline);
   bool WriteInputs(const HeadTokens& tokens, absl::Time deadline);
   bool WriteMerged(const HeadMerged& merged, absl::Time deadline);
 
@@ -152,11 +153,32 @@ absl::Status GrpcHeadStream::Open(v1::LmHeadService::Stub& stub,
   header.set_ignore_index(header_.ignore_index);
   header.set_evaluation(header_.purpose == HeadPurpose::kEvaluation);
   header.set_frozen_weights(header_.purpose == HeadPurpose::kFrozen);
+  if (header_.softcap > 0) header.set_softcap(header_.softcap);
+  header.set_class_weights(header_.class_weights);
+  header.set_weighted_logit_sums(header_.weighted_logit_sums);
+  header.set_predicted_rows(header_.predicted);
+  header.set_coefficients(header_.coefficients);
   stream_ = stub.PrepareAsyncLinearCrossEntropy(&context_, &queue_);
   const bool opened =
       Run(context.deadline, [&](void* tag) { stream_->StartCall(tag); }) &&
       Write(request, context.deadline);
   return opened ? absl::OkStatus() : Broken(context.deadline);
+}
+
+bool GrpcHeadStream::WriteClassWeights(std::span<const float> weights,
+                                       absl::Time deadline) {
+  constexpr int64_t kMost = kMessageBytes / int64_t{sizeof(float)};
+  Request request;
+  v1::LinearCrossEntropyClassWeights& message =
+      *request.mutable_class_weights();
+  for (int64_t first = 0; first < std::ssize(weights); first += kMost) {
+    const auto values =
+        weights.subspan(first, std::min(kMost, std::ssize(weights) - first));
+    message.set_first_row(first);
+    message.mutable_class_weights()->Assign(values.begin(), values.end());
+    if (!Write(request, deadline)) return false;
+  }
+  return true;
 }
 
 bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
@@ -197,6 +219,12 @@ bool GrpcHeadStream::WriteMerged(const HeadMerged& merged,
            statistics.mutable_exp_sums());
     assign(merged.upstream.subspan(first, count),
            statistics.mutable_upstream_gradients());
+    if (header_.coefficients) {
+      assign(merged.target.subspan(first, count),
+             statistics.mutable_target_coefficients());
+      assign(merged.smoothing.subspan(first, count),
+             statistics.mutable_smoothing_coefficients());
+    }
     if (!Write(request, deadline)) return false;
   }
   return true;
@@ -207,17 +235,25 @@ absl::StatusOr<int64_t> Land(const v1::LinearCrossEntropyStatistics& answer,
                              int64_t landed, const HeadStatisticsOut& out) {
   const int64_t count = answer.max_logits_size();
   const auto left = static_cast<int64_t>(out.max_logits.size()) - landed;
+  const auto complete = [&](const auto& values, const auto& to) {
+    return values.size() == (to.empty() ? 0 : count);
+  };
   if (answer.first_token() != landed || count > left ||
-      answer.exp_sums_size() != count || answer.target_logits_size() != count) {
+      answer.exp_sums_size() != count || answer.target_logits_size() != count ||
+      !complete(answer.weighted_logit_sums(), out.weighted_logit_sums) ||
+      !complete(answer.predicted_rows(), out.predicted)) {
     return absl::InternalError(absl::StrCat(
         "statistics of ", count, " tokens from token ", answer.first_token(),
         ", wanted up to ", left, " from token ", landed));
   }
-  std::copy_n(answer.max_logits().begin(), count,
-              out.max_logits.begin() + landed);
-  std::copy_n(answer.exp_sums().begin(), count, out.exp_sums.begin() + landed);
-  std::copy_n(answer.target_logits().begin(), count,
-              out.target_logits.begin() + landed);
+  const auto copy = [&](const auto& values, const auto& to) {
+    if (!to.empty()) std::copy_n(values.begin(), count, to.begin() + landed);
+  };
+  copy(answer.max_logits(), out.max_logits);
+  copy(answer.exp_sums(), out.exp_sums);
+  copy(answer.target_logits(), out.target_logits);
+  copy(answer.weighted_logit_sums(), out.weighted_logit_sums);
+  copy(answer.predicted_rows(), out.predicted);
   return count;
 }
 
@@ -226,7 +262,10 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
                                         const CallContext& context) {
   const OnCancel on_cancel(context_, context.cancellation);
   const absl::Time deadline = context.deadline;
-  if (!WriteInputs(tokens, deadline)) return Broken(deadline);
+  if (!WriteClassWeights(tokens.class_weights, deadline) ||
+      !WriteInputs(tokens, deadline)) {
+    return Broken(deadline);
+  }
   Response answer;
   int64_t landed = 0;
   do {

@@ -4,18 +4,34 @@
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
+namespace {
 
-HeadCall::HeadCall(ClusterCore& cluster, int32_t slice_count,
-                   const HeadHeader& header, const HeadTokens& tokens)
+HeadTokens TokensOf(const HeadTokens& tokens, const HeadHeader& header,
+                    const wire::Placement& placement, int32_t slice) {
+  HeadTokens of_slice = tokens;
+  of_slice.class_weights = {};
+  if (header.class_weights) {
+    const int64_t first = placement.first_row(slice);
+    of_slice.class_weights =
+        tokens.class_weights.subspan(first, placement.end_row(slice) - first);
+  }
+  return of_slice;
+}
+
+}  // namespace
+
+HeadCall::HeadCall(ClusterCore& cluster, const wire::Placement& placement,
+                   const HeadHeader& header, const HeadTokens& tokens,
+                   const kernels::HeadLossTerms& terms)
     : cluster_(cluster),
       header_(header),
       tokens_(tokens),
-      max_logits_(header.token_count),
-      exp_sums_(header.token_count),
+      terms_(terms),
+      merged_(header),
       losses_(header.token_count) {
-  for (int32_t slice = 0; slice < slice_count; ++slice) {
-    slices_.push_back(
-        std::make_unique<HeadSliceCall>(cluster, slice, header, tokens));
+  for (int32_t slice = 0; slice < placement.shard_count(); ++slice) {
+    slices_.push_back(std::make_unique<HeadSliceCall>(
+        cluster, slice, header, TokensOf(tokens, header, placement, slice)));
   }
 }
 
@@ -33,28 +49,59 @@ absl::Status HeadCall::ComputeLosses(const CallContext& context) {
   return absl::OkStatus();
 }
 
+double HeadCall::TargetWeight(int64_t token) const {
+  return tokens_.class_weights.empty()
+             ? 1.0
+             : tokens_.class_weights[tokens_.targets[token]];
+}
+
 void HeadCall::MergeStatistics() {
   std::vector<kernels::HeadStatistics> slices;
   for (const auto& slice : slices_) slices.push_back(slice->statistics());
-  std::vector<float> target_logits(header_.token_count);
-  kernels::MergeHeadStatistics(
-      slices, header_.token_count,
-      {max_logits_.data(), exp_sums_.data(), target_logits.data()});
-  loss_sum_ = 0;
-  valid_token_count_ = 0;
+  kernels::MergeHeadStatistics(slices, header_.token_count, merged_.view());
+  sums_ = {};
   for (int64_t t = 0; t < header_.token_count; ++t) {
     if (!is_valid(t)) continue;
-    losses_[t] =
-        kernels::HeadLoss(max_logits_[t], exp_sums_[t], target_logits[t]);
-    loss_sum_ += losses_[t];
-    ++valid_token_count_;
+    const double weight = TargetWeight(t);
+    const kernels::HeadTokenLoss loss =
+        kernels::LossOf(terms_, merged_.Token(t, weight));
+    losses_[t] = static_cast<float>(loss.cross_entropy + loss.z_loss);
+    sums_.cross_entropy += loss.cross_entropy;
+    sums_.z_loss += loss.z_loss;
+    sums_.target_weight += weight;
+    ++sums_.valid_token_count;
+    if (header_.predicted && predicted()[t] == tokens_.targets[t]) {
+      ++sums_.correct_token_count;
+    }
   }
 }
 
-absl::Status HeadCall::SumGradients(std::span<const float> upstream,
+HeadCoefficients HeadCall::CoefficientsOf(
+    absl::FunctionRef<HeadUpstream(int64_t)> upstream) const {
+  HeadCoefficients all;
+  all.probability.resize(header_.token_count);
+  if (header_.coefficients) {
+    all.target.resize(header_.token_count);
+    all.smoothing.resize(header_.token_count);
+  }
+  for (int64_t t = 0; t < header_.token_count; ++t) {
+    if (!is_valid(t)) continue;
+    const HeadUpstream g = upstream(t);
+    const kernels::HeadCoefficients of_token = kernels::CoefficientsOf(
+        terms_, merged_.Token(t, TargetWeight(t)), g.cross_entropy, g.z_loss);
+    all.probability[t] = of_token.probability;
+    if (!header_.coefficients) continue;
+    all.target[t] = of_token.target;
+    all.smoothing[t] = of_token.smoothing;
+  }
+  return all;
+}
+
+absl::Status HeadCall::SumGradients(const HeadCoefficients& coefficients,
                                     HeadGradientSum& sum,
                                     const CallContext& context) {
-  const HeadMerged merged = {max_logits_, exp_sums_, upstream};
+  const HeadMerged merged = {max_logits(), exp_sums(), coefficients.probability,
+                             coefficients.target, coefficients.smoothing};
   return cluster_.pool().FanOut(
       static_cast<int32_t>(slices_.size()), [&](int32_t slice) {
         absl::Status status = slices_[slice]->AddGradient(merged, sum, context);

@@ -1,11 +1,13 @@
 #include "client/internal/head_loss_core.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/internal/head_terms.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
@@ -20,6 +22,25 @@ absl::Status BadCount(std::string_view what, int64_t found,
                      absl::StrCat(std::string(what), " ", found, ", wanted ",
                                   std::string(wanted)),
                      {{"found", std::to_string(found)}});
+}
+
+absl::Status CheckMean(const HeadOptions& options) {
+  if (options.mean_token_count.value_or(0) < 0) {
+    return BadCount("mean_token_count", *options.mean_token_count,
+                    "a count of tokens");
+  }
+  if (!options.mean_weight_sum.has_value()) return absl::OkStatus();
+  const double sum = *options.mean_weight_sum;
+  if (std::isfinite(sum) && sum >= 0 && !options.terms.class_weights.empty()) {
+    return absl::OkStatus();
+  }
+  return wire::Error(absl::StatusCode::kInvalidArgument,
+                     wire::reasons::kBadScalar,
+                     absl::StrCat("mean_weight_sum ", sum,
+                                  options.terms.class_weights.empty()
+                                      ? " without class weights, wanted none"
+                                      : ", wanted a finite one of at least 0"),
+                     {{"found", absl::StrCat(sum)}});
 }
 
 absl::Status CheckReduction(const HeadOptions& options, bool one_upstream) {
@@ -47,13 +68,10 @@ absl::Status BackwardTwice(int64_t event, int32_t part) {
 absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
     std::shared_ptr<TrainerCore> trainer, const HeadBatch& batch,
     const HeadOptions& options) {
-  if (options.mean_token_count.value_or(0) < 0) {
-    return BadCount("mean_token_count", *options.mean_token_count,
-                    "a count of tokens");
-  }
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      HeadHeader header,
-      CheckedHeader(*trainer, batch, options.event, options.ignore_index));
+  ROWHOUSE_RETURN_IF_ERROR(CheckMean(options));
+  ROWHOUSE_ASSIGN_OR_RETURN(HeadHeader header,
+                            CheckedHeader(*trainer, batch, options.event,
+                                          options.ignore_index, options.terms));
   PartNumber number;
   if (options.frozen_weights) {
     header.purpose = HeadPurpose::kFrozen;
@@ -64,8 +82,7 @@ absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
   }
   const CallContext context = trainer->Context(options.timeout);
   std::unique_ptr<HeadLossCore> core(
-      new HeadLossCore(std::move(trainer), options, number, header,
-                       {batch.targets, batch.hidden}));
+      new HeadLossCore(std::move(trainer), options, number, header, batch));
   if (options.frozen_weights) {
     ROWHOUSE_RETURN_IF_ERROR(core->trainer_->frozen_gate().Enter(
         /*shard=*/0, core->trainer_->cluster().clock(), context));
@@ -77,12 +94,13 @@ absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
 
 HeadLossCore::HeadLossCore(std::shared_ptr<TrainerCore> trainer,
                            const HeadOptions& options, const PartNumber& number,
-                           const HeadHeader& header, const HeadTokens& tokens)
+                           const HeadHeader& header, const HeadBatch& batch)
     : trainer_(std::move(trainer)),
       options_(options),
       number_(number),
-      call_(trainer_->cluster(), trainer_->router().shard_count(), header,
-            tokens) {}
+      call_(trainer_->cluster(), trainer_->router().placement(), header,
+            {batch.targets, batch.hidden, options.terms.class_weights},
+            ToKernel(options.terms, trainer_->table().spec.row_count)) {}
 
 HeadLossCore::~HeadLossCore() {
   LeaveFrozenGate();
@@ -96,32 +114,41 @@ void HeadLossCore::LeaveFrozenGate() {
   }
 }
 
-double HeadLossCore::divisor() const {
+// Of the z-loss, and of all where there are no class weights.
+double HeadLossCore::token_divisor() const {
+  if (options_.reduction != LossReduction::kMean) return 1;
   const int64_t count =
-      options_.mean_token_count.value_or(call_.valid_token_count());
+      options_.mean_token_count.value_or(sums().valid_token_count);
   return static_cast<double>(std::max<int64_t>(count, 1));
 }
 
-double HeadLossCore::loss() const {
-  switch (options_.reduction) {
-    case LossReduction::kNone:
-      return std::numeric_limits<double>::quiet_NaN();
-    case LossReduction::kSum:
-      return call_.loss_sum();
-    case LossReduction::kMean:
-      return call_.loss_sum() / divisor();
+double HeadLossCore::weight_divisor() const {
+  if (options_.reduction != LossReduction::kMean ||
+      options_.terms.class_weights.empty()) {
+    return token_divisor();
   }
-  return std::numeric_limits<double>::quiet_NaN();
+  const double sum = options_.mean_weight_sum.value_or(sums().target_weight);
+  return sum > 0 ? sum : 1;
+}
+
+double HeadLossCore::z_loss() const {
+  if (options_.reduction == LossReduction::kNone) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return sums().z_loss / token_divisor();
+}
+
+double HeadLossCore::loss() const {
+  return sums().cross_entropy / weight_divisor() + z_loss();
 }
 
 absl::Status HeadLossCore::Backward(double upstream,
                                     std::span<std::byte> hidden_gradient,
                                     const BackwardOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CheckReduction(options_, /*one_upstream=*/true));
-  const bool mean = options_.reduction == LossReduction::kMean;
-  const auto each = static_cast<float>(mean ? upstream / divisor() : upstream);
-  return Run(std::vector<float>(call_.header().token_count, each),
-             hidden_gradient, options);
+  const HeadUpstream each = {upstream / weight_divisor(),
+                             upstream / token_divisor()};
+  return Run([&](int64_t) { return each; }, hidden_gradient, options);
 }
 
 absl::Status HeadLossCore::Backward(std::span<const float> upstream,
@@ -133,12 +160,16 @@ absl::Status HeadLossCore::Backward(std::span<const float> upstream,
                     absl::StrCat("one for each of ", call_.header().token_count,
                                  " tokens"));
   }
-  return Run({upstream.begin(), upstream.end()}, hidden_gradient, options);
+  return Run(
+      [&](int64_t token) {
+        return HeadUpstream{upstream[token], upstream[token]};
+      },
+      hidden_gradient, options);
 }
 
-absl::Status HeadLossCore::Run(std::vector<float> upstream,
-                               std::span<std::byte> hidden_gradient,
-                               const BackwardOptions& options) {
+absl::Status HeadLossCore::Run(
+    absl::FunctionRef<HeadUpstream(int64_t)> upstream,
+    std::span<std::byte> hidden_gradient, const BackwardOptions& options) {
   const HeadHeader& header = call_.header();
   if (done_) return BackwardTwice(options_.event, part());
   const DType dtype = options.gradient_dtype.value_or(header.hidden_dtype);
@@ -150,13 +181,10 @@ absl::Status HeadLossCore::Run(std::vector<float> upstream,
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(
       hidden_gradient.size(), header.token_count, header.dim * SizeOf(dtype)));
-  for (int64_t t = 0; t < header.token_count; ++t) {
-    if (!call_.is_valid(t)) upstream[t] = 0.0F;
-  }
   HeadGradientSum sum(trainer_->router().shard_count(), header.token_count,
                       header.dim);
-  ROWHOUSE_RETURN_IF_ERROR(
-      call_.SumGradients(upstream, sum, trainer_->Context(options.timeout)));
+  ROWHOUSE_RETURN_IF_ERROR(call_.SumGradients(
+      call_.CoefficientsOf(upstream), sum, trainer_->Context(options.timeout)));
   done_ = true;
   LeaveFrozenGate();
   if (is_part()) {

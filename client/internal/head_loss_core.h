@@ -31,8 +31,10 @@ class HeadLossCore {
   ~HeadLossCore();
 
   double loss() const;
+  double z_loss() const;
   std::span<const float> token_losses() const { return call_.losses(); }
-  int64_t valid_token_count() const { return call_.valid_token_count(); }
+  std::span<const int64_t> predicted() const { return call_.predicted(); }
+  const HeadSums& sums() const { return call_.sums(); }
   int32_t part() const { return call_.header().part; }
 
   absl::Status Backward(double upstream, std::span<std::byte> hidden_gradient,
@@ -44,14 +46,15 @@ class HeadLossCore {
  private:
   HeadLossCore(std::shared_ptr<TrainerCore> trainer, const HeadOptions& options,
                const PartNumber& number, const HeadHeader& header,
-               const HeadTokens& tokens);
+               const HeadBatch& batch);
 
   bool is_part() const {
     return call_.header().purpose == HeadPurpose::kTraining;
   }
   void LeaveFrozenGate();
-  double divisor() const;
-  absl::Status Run(std::vector<float> upstream,
+  double weight_divisor() const;
+  double token_divisor() const;
+  absl::Status Run(absl::FunctionRef<HeadUpstream(int64_t)> upstream,
                    std::span<std::byte> hidden_gradient,
                    const BackwardOptions& options);
 
@@ -66,11 +69,12 @@ class HeadLossCore {
 /// The header of a trainer's head call, for training; checks its batch.
 ///
 /// Errors:
-///   kInvalidArgument  BAD_EVENT, BAD_SHAPE.
+///   kInvalidArgument  BAD_EVENT, BAD_SHAPE, BAD_SCALAR, BAD_COUNT.
 ///   kOutOfRange       ROW_OUT_OF_TABLE: names the first bad target.
 absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
                                          const HeadBatch& batch, int64_t event,
-                                         int64_t ignore_index);
+                                         int64_t ignore_index,
+                                         const LossTerms& terms);
 
 }  // namespace rowhouse::client::internal
 

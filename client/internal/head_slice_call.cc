@@ -1,7 +1,5 @@
 #include "client/internal/head_slice_call.h"
 
-#include <cstring>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -11,21 +9,6 @@
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
-namespace {
-
-HeadStatisticsOut Views(std::vector<float>& statistics, size_t token_count) {
-  const std::span<float> all(statistics);
-  return {all.subspan(0, token_count), all.subspan(token_count, token_count),
-          all.subspan(2 * token_count)};
-}
-
-// Of the same size.
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.empty() ||
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-}  // namespace
 
 // Opens the stream, and brings it to where the merged statistics are wanted.
 absl::Status HeadSliceCall::Open(ShardChannel& channel,
@@ -33,10 +16,10 @@ absl::Status HeadSliceCall::Open(ShardChannel& channel,
   if (stream_ != nullptr) return absl::OkStatus();
   ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<HeadStream> stream,
                             channel.OpenHead(header_, context));
-  std::vector<float> statistics(3 * header_.token_count);
-  ROWHOUSE_RETURN_IF_ERROR(stream->Statistics(
-      tokens_, Views(statistics, header_.token_count), context));
-  if (has_statistics_ && !SameBits(statistics, statistics_)) {
+  HeadStatisticsArrays statistics(header_);
+  ROWHOUSE_RETURN_IF_ERROR(
+      stream->Statistics(tokens_, statistics.out(), context));
+  if (has_statistics_ && !statistics.SameBits(statistics_)) {
     return wire::Error(
         absl::StatusCode::kInternal, wire::reasons::kStatisticsDiffer,
         absl::StrCat("other statistics of a head call of event ", header_.event,
@@ -54,12 +37,6 @@ absl::Status HeadSliceCall::ComputeStatistics(const CallContext& context) {
   return cluster_.CallServer(shard_, context, [&](ShardChannel& channel) {
     return Open(channel, context);
   });
-}
-
-kernels::HeadStatistics HeadSliceCall::statistics() {
-  const int64_t count = header_.token_count;
-  float* const first = statistics_.data();
-  return {first, first + count, first + 2 * count};
 }
 
 absl::Status HeadSliceCall::AddGradient(const HeadMerged& merged,

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "client/internal/cluster_core.h"
 #include "client/internal/head_gradient_sum.h"
+#include "client/internal/head_statistics_arrays.h"
 #include "client/internal/head_stream.h"
 #include "client/internal/shard_channel.h"
 #include "kernels/linear_cross_entropy.h"
@@ -31,7 +31,7 @@ class HeadSliceCall {
 
   /// The slice's statistics, its own memory; after `ComputeStatistics`, if
   /// there are tokens.
-  kernels::HeadStatistics statistics();
+  kernels::HeadStatistics statistics() { return statistics_.view(); }
 
   /// Adds the slice's hidden gradient to `sum`. May be repeated.
   ///
@@ -48,7 +48,7 @@ class HeadSliceCall {
   const HeadHeader header_;
   const HeadTokens tokens_;
   std::unique_ptr<HeadStream> stream_;  // With statistics; null: to be opened.
-  std::vector<float> statistics_;       // [3, token_count].
+  HeadStatisticsArrays statistics_;
   bool has_statistics_ = false;
 };
 

@@ -37,7 +37,13 @@ struct HeadHeader {
   int64_t token_count = 0;
   DType hidden_dtype = DType::kBf16;
   int64_t ignore_index = -100;
-  int64_t dim = 0;  ///< The table's.
+  int64_t dim = 0;                   ///< The table's.
+  float softcap = 0.0F;              ///< 0: none.
+  bool class_weights = false;        ///< `HeadTokens` has them.
+  bool weighted_logit_sums = false;  ///< Are asked for; so are
+  bool predicted = false;            ///< predicted rows.
+  bool coefficients =
+      false;  ///< `HeadMerged` has those of target and smoothing.
 
   int64_t hidden_row_bytes() const { return dim * SizeOf(hidden_dtype); }
   int64_t gradient_row_bytes() const { return dim * SizeOf(DType::kFp32); }
@@ -47,21 +53,28 @@ struct HeadHeader {
 struct HeadTokens {
   std::span<const int64_t> targets;   ///< [token_count]
   std::span<const std::byte> hidden;  ///< [token_count, dim], hidden type.
+  /// Of the slice's rows, if the header announces them.
+  std::span<const float> class_weights = {};
 };
 
-/// Statistics of a slice, by token: arrays of [token_count].
+/// Statistics of a slice, by token: arrays of [token_count], the last two empty
+/// if they were not asked for.
 struct HeadStatisticsOut {
   std::span<float> max_logits;
   std::span<float> exp_sums;
   std::span<float> target_logits;
+  std::span<float> weighted_logit_sums = {};
+  std::span<int64_t> predicted = {};  ///< Row ids of the table, or -1.
 };
 
 /// What all slices together say, and the loss's gradient: arrays of
-/// [token_count].
+/// [token_count], the last two with `HeadHeader::coefficients` only.
 struct HeadMerged {
   std::span<const float> max_logits;
   std::span<const float> exp_sums;
-  std::span<const float> upstream;
+  std::span<const float> upstream;  ///< With coefficients, the probability's.
+  std::span<const float> target = {};
+  std::span<const float> smoothing = {};
 };
 
 /// Takes rows of a slice's hidden gradient, [_, dim] fp32, the first of them

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/internal/head_call.h"
 #include "client/internal/head_loss_core.h"
+#include "client/internal/head_terms.h"
 #include "client/internal/row_selection.h"
 #include "client/internal/trainer_core.h"
 #include "proto/wire/error.h"
@@ -40,7 +41,8 @@ absl::Status CheckTargets(std::span<const int64_t> targets, int64_t row_count,
 
 absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
                                          const HeadBatch& batch, int64_t event,
-                                         int64_t ignore_index) {
+                                         int64_t ignore_index,
+                                         const LossTerms& terms) {
   if (event < 1) {
     return wire::Error(absl::StatusCode::kInvalidArgument,
                        wire::reasons::kBadEvent,
@@ -48,17 +50,19 @@ absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
                        {{"event", std::to_string(event)}});
   }
   const TableSpec& spec = trainer.table().spec;
-  const HeadHeader header = {.table = trainer.table().name,
-                             .trainer = trainer.session(),
-                             .event = event,
-                             .token_count = std::ssize(batch.targets),
-                             .hidden_dtype = batch.hidden_dtype,
-                             .ignore_index = ignore_index,
-                             .dim = spec.dim};
+  HeadHeader header = {.table = trainer.table().name,
+                       .trainer = trainer.session(),
+                       .event = event,
+                       .token_count = std::ssize(batch.targets),
+                       .hidden_dtype = batch.hidden_dtype,
+                       .ignore_index = ignore_index,
+                       .dim = spec.dim};
   ROWHOUSE_RETURN_IF_ERROR(internal::CheckBufferSize(
       batch.hidden.size(), header.token_count, header.hidden_row_bytes()));
   ROWHOUSE_RETURN_IF_ERROR(
       CheckTargets(batch.targets, spec.row_count, ignore_index));
+  ROWHOUSE_RETURN_IF_ERROR(CheckTerms(terms, spec.row_count));
+  AskFor(terms, header);
   return header;
 }
 
@@ -73,8 +77,18 @@ double HeadLoss::loss() const { return core_->loss(); }
 std::span<const float> HeadLoss::token_losses() const {
   return core_->token_losses();
 }
+double HeadLoss::z_loss() const { return core_->z_loss(); }
+std::span<const int64_t> HeadLoss::predicted() const {
+  return core_->predicted();
+}
+int64_t HeadLoss::correct_token_count() const {
+  return core_->sums().correct_token_count;
+}
 int64_t HeadLoss::valid_token_count() const {
-  return core_->valid_token_count();
+  return core_->sums().valid_token_count;
+}
+double HeadLoss::target_weight_sum() const {
+  return core_->sums().target_weight;
 }
 int32_t HeadLoss::part() const { return core_->part(); }
 
@@ -123,12 +137,21 @@ absl::StatusOr<HeadEvaluation> LmHead::Evaluate(
   ROWHOUSE_ASSIGN_OR_RETURN(
       internal::HeadHeader header,
       internal::CheckedHeader(*core_, batch, options.event,
-                              options.ignore_index));
+                              options.ignore_index, options.terms));
   header.purpose = internal::HeadPurpose::kEvaluation;
-  internal::HeadCall call(core_->cluster(), core_->router().shard_count(),
-                          header, {batch.targets, batch.hidden});
+  internal::HeadCall call(
+      core_->cluster(), core_->router().placement(), header,
+      {batch.targets, batch.hidden, options.terms.class_weights},
+      internal::ToKernel(options.terms, core_->table().spec.row_count));
   ROWHOUSE_RETURN_IF_ERROR(call.ComputeLosses(core_->Context(options.timeout)));
-  HeadEvaluation result{call.loss_sum(), call.valid_token_count(), {}};
+  const internal::HeadSums& sums = call.sums();
+  HeadEvaluation result;
+  result.loss_sum = sums.cross_entropy + sums.z_loss;
+  result.z_loss_sum = sums.z_loss;
+  result.valid_token_count = sums.valid_token_count;
+  result.target_weight_sum = sums.target_weight;
+  result.correct_token_count = sums.correct_token_count;
+  result.predicted = {call.predicted().begin(), call.predicted().end()};
   if (options.token_losses) {
     result.token_losses = {call.losses().begin(), call.losses().end()};
   }

@@ -29,7 +29,14 @@ absl::Status CheckCounts(const RecordedPart& part) {
       return absl::DataLossError("a head part with values missing");
     }
   }
-  return absl::OkStatus();
+  const bool coefficients = !part.target.empty();
+  for (const std::vector<float>* values : {&part.target, &part.smoothing}) {
+    if (std::ssize(*values) != (coefficients && full ? count : 0)) {
+      return absl::DataLossError("a head part with coefficients missing");
+    }
+  }
+  if (part.class_weights.empty() || count == 0) return absl::OkStatus();
+  return absl::DataLossError("class weights together with tokens");
 }
 
 }  // namespace
@@ -97,6 +104,14 @@ absl::StatusOr<RecordedPart> TakeFromProto(v1::RecordedPart& proto) {
     part.exp_sums = {tokens.exp_sums().begin(), tokens.exp_sums().end()};
     part.upstream = {tokens.upstream_gradients().begin(),
                      tokens.upstream_gradients().end()};
+    part.target = {tokens.target_coefficients().begin(),
+                   tokens.target_coefficients().end()};
+    part.smoothing = {tokens.smoothing_coefficients().begin(),
+                      tokens.smoothing_coefficients().end()};
+    part.softcap = tokens.softcap();
+    part.class_weights = {tokens.class_weights().begin(),
+                          tokens.class_weights().end()};
+    part.first_class_weight = tokens.first_class_weight();
     part.payload = std::move(*tokens.mutable_hidden());
   } else {
     return absl::DataLossError("a part of no kind");
@@ -140,6 +155,14 @@ void TakeInto(RecordedPart& part, v1::RecordedPart& proto) {
   tokens.mutable_exp_sums()->Assign(part.exp_sums.begin(), part.exp_sums.end());
   tokens.mutable_upstream_gradients()->Assign(part.upstream.begin(),
                                               part.upstream.end());
+  tokens.mutable_target_coefficients()->Assign(part.target.begin(),
+                                               part.target.end());
+  tokens.mutable_smoothing_coefficients()->Assign(part.smoothing.begin(),
+                                                  part.smoothing.end());
+  tokens.set_softcap(part.softcap);
+  tokens.mutable_class_weights()->Assign(part.class_weights.begin(),
+                                         part.class_weights.end());
+  tokens.set_first_class_weight(part.first_class_weight);
   *tokens.mutable_hidden() = std::move(part.payload);
 }
 

@@ -59,6 +59,13 @@ struct RecordedPart {
   std::vector<float> max_logits = {};
   std::vector<float> exp_sums = {};
   std::vector<float> upstream = {};
+  std::vector<float> target = {};     ///< Of calls with coefficients; so are
+  std::vector<float> smoothing = {};  ///< these.
+  float softcap = 0.0F;               ///< Of the part.
+  /// Of rows of the shard, from `first_class_weight` on. A piece with some has
+  /// nothing else, and comes before the part's tokens.
+  std::vector<float> class_weights = {};
+  int64_t first_class_weight = 0;
 };
 
 using RecordMessage = std::variant<RecordingStart, RecordedEvent, RecordedPart>;

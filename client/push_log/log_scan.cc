@@ -147,7 +147,7 @@ absl::StatusOr<bool> LogScan::ReadPart(PartPlace& part, int32_t shard) {
     if (first) count = piece->item_count;
     if (piece->rank != part.rank || piece->part != part.part ||
         piece->first_item != next || piece->item_count != count ||
-        (count > 0 && piece->ids.empty()) ||
+        (count > 0 && piece->ids.empty() && piece->class_weights.empty()) ||
         (!(first && shard == 0) && piece->head != part.head)) {
       return Damage("wanted the next piece of another part");
     }

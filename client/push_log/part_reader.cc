@@ -16,8 +16,8 @@ void Append(const Values& from, Values& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// A target is known where its row is; the rest is the same on every shard and
-// comes with the first.
+// A target is known where its row is; class weights are those of each shard's
+// rows; the rest is the same on every shard and comes with the first.
 void AddTokens(const RecordedPart& piece, bool full, RecordedPart& whole) {
   for (size_t i = 0; i < piece.ids.size(); ++i) {
     if (piece.ids[i] >= 0) whole.ids[piece.first_item + i] = piece.ids[i];
@@ -27,6 +27,8 @@ void AddTokens(const RecordedPart& piece, bool full, RecordedPart& whole) {
   Append(piece.max_logits, whole.max_logits);
   Append(piece.exp_sums, whole.exp_sums);
   Append(piece.upstream, whole.upstream);
+  Append(piece.target, whole.target);
+  Append(piece.smoothing, whole.smoothing);
 }
 
 }  // namespace
@@ -53,6 +55,8 @@ absl::StatusOr<RecordedPart> ReadPart(const PartPlace& place,
     if (place.head) {
       const bool full = record.part().shard() == 0;
       if (full) whole.hidden_dtype = piece.hidden_dtype;
+      whole.softcap = piece.softcap;
+      Append(piece.class_weights, whole.class_weights);
       AddTokens(piece, full, whole);
     } else {
       Append(piece.ids, whole.ids);

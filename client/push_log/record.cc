@@ -60,10 +60,10 @@ bool AllAnswer(ClusterCore& cluster, const TableInfo& table) {
       [](const ServerState& server) { return server.info.has_value(); });
 }
 
-// Counts a part with its first piece. All shards have the same parts, and the
-// same tokens of them.
+// Counts a part with its first rows or tokens. All shards have the same parts,
+// and the same tokens of them.
 void Count(const RecordedPart& piece, int32_t shard, LogCounts& counts) {
-  if (piece.first_item != 0) return;
+  if (piece.first_item != 0 || !piece.class_weights.empty()) return;
   if (!piece.head) counts.row_count += piece.item_count;
   if (shard != 0) return;
   ++counts.part_count;

@@ -4,6 +4,7 @@
 #include <span>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "client/internal/head_call.h"
 #include "client/internal/head_gradient_sum.h"
 #include "client/internal/trainer_core.h"
@@ -47,11 +48,17 @@ absl::StatusOr<bool> ReplayTrainers::Push(int64_t event,
   return true;
 }
 
-// As `LmHead` makes the call, but by the recorded upstream gradients.
+// As `LmHead` makes the call, but by the recorded gradients of the loss.
 absl::StatusOr<bool> ReplayTrainers::PushHead(int64_t event,
                                               const RecordedPart& part) {
   internal::TrainerCore& trainer = *trainers_[part.rank]->core();
-  const int32_t slice_count = trainer.router().shard_count();
+  const TableSpec& spec = trainer.table().spec;
+  const int64_t weight_count = std::ssize(part.class_weights);
+  if (weight_count != 0 && weight_count != spec.row_count) {
+    return absl::DataLossError(absl::StrCat("a head part with ", weight_count,
+                                            " class weights, wanted those of ",
+                                            spec.row_count, " rows"));
+  }
   const internal::HeadHeader header{.table = table_,
                                     .trainer = trainer.session(),
                                     .event = event,
@@ -59,16 +66,25 @@ absl::StatusOr<bool> ReplayTrainers::PushHead(int64_t event,
                                     .token_count = part.item_count,
                                     .hidden_dtype = part.hidden_dtype,
                                     .ignore_index = kIgnored,
-                                    .dim = trainer.table().spec.dim};
+                                    .dim = spec.dim,
+                                    .softcap = part.softcap,
+                                    .class_weights = weight_count > 0,
+                                    .coefficients = !part.target.empty()};
   ROWHOUSE_ASSIGN_OR_RETURN(
       const internal::PartNumber number,
       trainer.contributions().BeginPart(event, part.part));
-  internal::HeadCall call(trainer.cluster(), slice_count, header,
-                          {part.ids, std::as_bytes(std::span(part.payload))});
-  internal::HeadGradientSum unused(slice_count, header.token_count, header.dim);
+  internal::HeadCall call(
+      trainer.cluster(), trainer.router().placement(), header,
+      {part.ids, std::as_bytes(std::span(part.payload)), part.class_weights},
+      /*terms=*/{});
+  internal::HeadGradientSum unused(trainer.router().shard_count(),
+                                   header.token_count, header.dim);
   const internal::CallContext context = trainer.Context(timeout_);
   absl::Status pushed = call.ComputeLosses(context);
-  if (pushed.ok()) pushed = call.SumGradients(part.upstream, unused, context);
+  if (pushed.ok()) {
+    pushed = call.SumGradients({part.upstream, part.target, part.smoothing},
+                               unused, context);
+  }
   trainer.contributions().EndPart(event, number, pushed.ok());
   if (!pushed.ok()) return pushed;
   return SameBits(call.max_logits(), part.max_logits) &&

@@ -9,6 +9,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head_block.h"
 #include "kernels/cpu/row_ops.h"
+#include "kernels/tanh.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -77,20 +78,67 @@ void AddBias(const HeadCall& call, const BlockRange& rows,
   for (int64_t j = 0; j < rows.count; ++j) row[j] = row[j] + bias[j];
 }
 
+void CapLogits(const HeadCall& call, const BlockRange& rows,
+               float* __restrict row) {
+  const float softcap = call.slice.softcap;
+  if (softcap == 0.0F) return;
+  for (int64_t j = 0; j < rows.count; ++j) {
+    row[j] = softcap * Tanh(row[j] / softcap);
+  }
+}
+
+// The sum of a block's weighted logits. `products` is scratch.
+float WeightedSumOf(const HeadCall& call, const BlockRange& rows,
+                    const float* __restrict row, float* __restrict products) {
+  if (call.slice.class_weights == nullptr) return SumOf(row, rows.count);
+  const float* __restrict weights = call.slice.class_weights + rows.first;
+  for (int64_t j = 0; j < rows.count; ++j) {
+    products[j] = weights[j] == 0.0F ? 0.0F : weights[j] * row[j];
+  }
+  return SumOf(products, rows.count);
+}
+
+int64_t FirstOf(float value, const float* row, int64_t count) {
+  const float* const found = std::find(row, row + count, value);
+  return found == row + count ? -1 : found - row;
+}
+
+// What is asked of a token's logits beside maximum and sum. `before` is the
+// maximum of the rows before the block.
+void MergeAskedFor(const HeadCall& call, const BlockRange& rows, int64_t token,
+                   float before, const float* row, float* scratch,
+                   const HeadStatistics& statistics) {
+  if (statistics.weighted_logit_sums != nullptr) {
+    float& sum = statistics.weighted_logit_sums[token];
+    sum = Canonical(sum + WeightedSumOf(call, rows, row, scratch));
+  }
+  if (statistics.predicted == nullptr) return;
+  int64_t& predicted = statistics.predicted[token];
+  const float largest = LargestOf(row, rows.count);
+  if (predicted >= 0 && !(largest > before)) return;
+  const int64_t first = FirstOf(largest, row, rows.count);
+  if (first >= 0) predicted = rows.first + first;
+}
+
 // Merges the logits of a block into the statistics of its tokens. Which NaN a
 // sum of two gives is the compiler's choice: stored are canonical ones.
 void MergeBlock(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const LogitBlock& logits,
                 const HeadStatistics& statistics) {
+  std::vector<float> scratch(static_cast<size_t>(
+      statistics.weighted_logit_sums == nullptr ? 0 : rows.count));
   CallFor(call.isa, [&] {
     for (int64_t i = 0; i < tokens.count; ++i) {
       const int64_t token = tokens.first + i;
       float* row = logits.row(i);
       AddBias(call, rows, row);
+      CapLogits(call, rows, row);
       const int64_t target = call.inputs.targets[token] - rows.first;
       if (target >= 0 && target < rows.count) {
         statistics.target_logits[token] = Canonical(row[target]);
       }
+      MergeAskedFor(call, rows, token, statistics.max_logits[token], row,
+                    scratch.data(), statistics);
       const HeadPair block = StatisticsOf(row, rows.count);
       const HeadPair before = {statistics.max_logits[token],
                                statistics.exp_sums[token]};
@@ -108,6 +156,13 @@ void ClearStatistics(const HeadStatistics& statistics, int64_t token_count) {
   std::fill(statistics.exp_sums, statistics.exp_sums + token_count, 0.0F);
   std::fill(statistics.target_logits, statistics.target_logits + token_count,
             0.0F);
+  if (statistics.weighted_logit_sums != nullptr) {
+    std::fill(statistics.weighted_logit_sums,
+              statistics.weighted_logit_sums + token_count, 0.0F);
+  }
+  if (statistics.predicted != nullptr) {
+    std::fill(statistics.predicted, statistics.predicted + token_count, -1);
+  }
 }
 
 // Clears the rows of tokens that are left out; of all without a vocabulary.
@@ -119,7 +174,7 @@ void ClearHiddenGradient(Executor& executor, const HeadCall& call,
                        RowGrain(dim * int64_t{sizeof(float)}),
                        [&](int64_t begin, int64_t end) {
                          for (int64_t t = begin; t < end; ++t) {
-                           if (!no_rows && merged.upstream[t] != 0.0F) continue;
+                           if (!no_rows && merged.TakesPart(t)) continue;
                            std::fill(hidden_gradient + t * dim,
                                      hidden_gradient + (t + 1) * dim, 0.0F);
                          }
@@ -194,7 +249,7 @@ absl::Status HeadHiddenGradient(Executor& executor, ScratchPool& pool,
                                 std::span<std::byte> kept,
                                 float* hidden_gradient) {
   const std::vector<int64_t> tokens =
-      TokensWithGradient(merged.upstream, inputs.token_count);
+      TokensWithGradient(merged, inputs.token_count);
   const HeadCall call =
       HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);
   const KeptGradient keep = KeptGradient::Of(call, kept, blocks);

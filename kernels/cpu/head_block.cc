@@ -5,6 +5,7 @@
 #include "kernels/cpu/compile_for.h"
 #include "kernels/cpu/row_ops.h"
 #include "kernels/exp.h"
+#include "kernels/tanh.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -36,22 +37,65 @@ bool LieTogether(std::span<const int64_t> tokens) {
 struct TokenGradient {
   float max;
   float scale;
-  float upstream;
+  float target;
+  float smoothing;
   int64_t target_column;  // Of the block; any other value: not there.
 };
 
-// Turns logits into `p`, in fp32.
-void FormRow(const TokenGradient& token, const float* __restrict bias,
-             int64_t count, float* __restrict row) {
-  if (bias != nullptr) {
+// What the rows of a block have of their own; null where the slice has none.
+struct RowTerms {
+  const float* bias;
+  const float* class_weights;
+  float softcap;
+
+  static RowTerms Of(const HeadSlice& slice, const BlockRange& rows) {
+    const auto at = [&](const float* values) {
+      return values == nullptr ? nullptr : values + rows.first;
+    };
+    return {at(slice.bias), at(slice.class_weights), slice.softcap};
+  }
+};
+
+// Caps logits; `slopes` become the derivatives.
+void CapRow(float softcap, int64_t count, float* __restrict row,
+            float* __restrict slopes) {
+  for (int64_t j = 0; j < count; ++j) {
+    const float tanh = Tanh(row[j] / softcap);
+    row[j] = softcap * tanh;
+    slopes[j] = 1.0F - tanh * tanh;
+  }
+}
+
+void SubtractSmoothing(float smoothing, const float* __restrict weights,
+                       int64_t count, float* __restrict row) {
+  if (weights == nullptr) {
+    for (int64_t j = 0; j < count; ++j) row[j] = row[j] - smoothing;
+    return;
+  }
+  for (int64_t j = 0; j < count; ++j) {
+    row[j] = row[j] - smoothing * weights[j];
+  }
+}
+
+// Turns logits into `p`, in fp32. `slopes` is scratch for a softcap.
+void FormRow(const TokenGradient& token, const RowTerms& terms, int64_t count,
+             float* __restrict row, float* __restrict slopes) {
+  if (terms.bias != nullptr) {
+    const float* __restrict bias = terms.bias;
     for (int64_t j = 0; j < count; ++j) row[j] = row[j] + bias[j];
   }
+  if (terms.softcap != 0.0F) CapRow(terms.softcap, count, row, slopes);
   for (int64_t j = 0; j < count; ++j) {
     row[j] = Exp(row[j] - token.max) * token.scale;
   }
-  if (token.target_column >= 0 && token.target_column < count) {
-    row[token.target_column] = row[token.target_column] - token.upstream;
+  if (token.smoothing != 0.0F) {
+    SubtractSmoothing(token.smoothing, terms.class_weights, count, row);
   }
+  if (token.target_column >= 0 && token.target_column < count) {
+    row[token.target_column] = row[token.target_column] - token.target;
+  }
+  if (terms.softcap == 0.0F) return;
+  for (int64_t j = 0; j < count; ++j) row[j] = row[j] * slopes[j];
 }
 
 void AddRow(const float* __restrict row, int64_t count,
@@ -158,8 +202,9 @@ void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
                        const BlockRange& tokens, const BlockRange& rows,
                        const KeptGradient& kept, const LogitBlock& logits,
                        float* column_sums) {
-  const float* bias =
-      call.slice.bias == nullptr ? nullptr : call.slice.bias + rows.first;
+  const RowTerms terms = RowTerms::Of(call.slice, rows);
+  std::vector<float> slopes(
+      static_cast<size_t>(terms.softcap == 0.0F ? 0 : rows.count));
   WithDenseElement(call.compute_type(), [&]<typename Compute>() {
     std::vector<Compute> scratch(static_cast<size_t>(rows.count));
     auto* const copies = kept.data == nullptr
@@ -174,11 +219,12 @@ void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
         const int64_t position = tokens.first + i;
         const int64_t token = call.tokens[static_cast<size_t>(position)];
         float* row = logits.row(i);
-        FormRow(
-            {merged.max_logits[token],
-             merged.upstream[token] / merged.exp_sums[token],
-             merged.upstream[token], call.inputs.targets[token] - rows.first},
-            bias, rows.count, row);
+        FormRow({merged.max_logits[token],
+                 merged.probability[token] / merged.exp_sums[token],
+                 merged.target[token],
+                 merged.smoothing == nullptr ? 0.0F : merged.smoothing[token],
+                 call.inputs.targets[token] - rows.first},
+                terms, rows.count, row, slopes.data());
         if (column_sums != nullptr) AddRow(row, rows.count, column_sums);
         RoundRow(row, rows.count,
                  copies == nullptr ? scratch.data() : copies + i * rows.count);

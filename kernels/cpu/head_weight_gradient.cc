@@ -131,7 +131,7 @@ absl::Status HeadWeightGradient(Executor& executor, ScratchPool& pool,
                                 std::span<const std::byte> kept,
                                 const MainGrad& main_grad, float* bias_grad) {
   const std::vector<int64_t> tokens =
-      TokensWithGradient(merged.upstream, inputs.token_count);
+      TokensWithGradient(merged, inputs.token_count);
   if (tokens.empty()) return absl::OkStatus();  // Not even -0 becomes +0.
   const HeadCall head =
       HeadCall::Of(executor.isa(), slice, inputs, tokens, blocks);

@@ -3,6 +3,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/element.h"
 #include "kernels/exp.h"
+#include "kernels/tanh.h"
 
 namespace rowhouse::kernels::cuda {
 namespace {
@@ -26,9 +27,9 @@ __global__ void __launch_bounds__(kThreads)
 
 // Folds the values of a block's threads, on every thread: those of a warp by
 // halves, then the warps' in order.
-template <typename Combine>
-__device__ float FoldBlock(float value, Combine combine) {
-  __shared__ float of_warp[kWarps];
+template <typename T, typename Combine>
+__device__ T FoldBlock(T value, Combine combine) {
+  __shared__ T of_warp[kWarps];
 #pragma unroll
   for (int offset = kWarpSize / 2; offset > 0; offset /= 2) {
     value = combine(value, __shfl_xor_sync(kAllLanes, value, offset));
@@ -42,15 +43,66 @@ __device__ float FoldBlock(float value, Combine combine) {
   return value;
 }
 
+// What the rows of a slice have of their own; null, or 0, where it has none.
+struct RowTerms {
+  const float* bias;
+  const float* class_weights;
+  float softcap;
+
+  static RowTerms Of(const HeadSlice& slice) {
+    return {slice.bias, slice.class_weights, slice.softcap};
+  }
+};
+
+// The fold's sums of what is asked beside maximum and sum, on every thread of a
+// token's block. `before` is the maximum of the rows before.
+template <typename Logit>
+__device__ void MergeAskedFor(const BlockRange& rows, int64_t token,
+                              const float* class_weights, float largest,
+                              float before, Logit logit,
+                              const HeadStatistics& statistics) {
+  if (statistics.weighted_logit_sums != nullptr) {
+    float sum = 0.0F;
+    for (int64_t j = threadIdx.x; j < rows.count; j += kThreads) {
+      const float weight =
+          class_weights == nullptr ? 1.0F : class_weights[rows.first + j];
+      sum = sum + (weight == 0.0F ? 0.0F : weight * logit(j));
+    }
+    sum = FoldBlock(sum, [](float a, float b) { return a + b; });
+    if (threadIdx.x == 0) {
+      const float start =
+          rows.first == 0 ? 0.0F : statistics.weighted_logit_sums[token];
+      statistics.weighted_logit_sums[token] = start + sum;
+    }
+  }
+  if (statistics.predicted == nullptr) return;
+  int64_t first = rows.count;
+  for (int64_t j = threadIdx.x; j < rows.count; j += kThreads) {
+    if (logit(j) == largest && j < first) first = j;
+  }
+  first = FoldBlock(first, [](int64_t a, int64_t b) { return a < b ? a : b; });
+  if (threadIdx.x != 0) return;
+  const int64_t found = first < rows.count ? rows.first + first : -1;
+  int64_t& predicted = statistics.predicted[token];
+  if (rows.first == 0) {
+    predicted = found;
+  } else if (found >= 0 && (predicted < 0 || largest > before)) {
+    predicted = found;
+  }
+}
+
 // A block a token.
 __global__ void __launch_bounds__(kThreads)
-    MergeStatisticsKernel(LogitBlock block, const float* __restrict__ bias,
+    MergeStatisticsKernel(LogitBlock block, RowTerms terms,
                           const int64_t* __restrict__ targets,
                           HeadStatistics statistics) {
   const int64_t token = block.tokens.first + blockIdx.x;
   const float* row = block.logits + blockIdx.x * block.rows.count;
   const auto logit = [&](int64_t j) {
-    return bias == nullptr ? row[j] : row[j] + bias[block.rows.first + j];
+    const float x = terms.bias == nullptr
+                        ? row[j]
+                        : row[j] + terms.bias[block.rows.first + j];
+    return terms.softcap == 0.0F ? x : terms.softcap * Tanh(x / terms.softcap);
   };
   HeadPair pair;
   for (int64_t j = threadIdx.x; j < block.rows.count; j += kThreads) {
@@ -64,15 +116,19 @@ __global__ void __launch_bounds__(kThreads)
     pair.sum = pair.sum + Exp(logit(j) - shift);
   }
   pair.sum = FoldBlock(pair.sum, [](float a, float b) { return a + b; });
+  // Thread 0 alone reads and writes the token's statistics.
+  const float before = threadIdx.x == 0 && block.rows.first > 0
+                           ? statistics.max_logits[token]
+                           : pair.max;
+  MergeAskedFor(block.rows, token, terms.class_weights, pair.max, before, logit,
+                statistics);
   if (threadIdx.x != 0) return;
   const int64_t target = targets[token] - block.rows.first;
   if (target >= 0 && target < block.rows.count) {
     statistics.target_logits[token] = logit(target);
   }
   if (block.rows.first > 0) {
-    const HeadPair before = {statistics.max_logits[token],
-                             statistics.exp_sums[token]};
-    pair = before.MergedWith(pair);
+    pair = HeadPair{before, statistics.exp_sums[token]}.MergedWith(pair);
   }
   statistics.max_logits[token] = pair.max;
   statistics.exp_sums[token] = pair.sum;
@@ -82,7 +138,7 @@ __global__ void __launch_bounds__(kThreads)
 // w + kStripes, ...
 template <typename Compute>
 __global__ void __launch_bounds__(kWarpSize* kStripes)
-    LogitGradientKernel(LogitBlock block, const float* __restrict__ bias,
+    LogitGradientKernel(LogitBlock block, RowTerms terms,
                         const int64_t* __restrict__ targets, HeadMerged merged,
                         const int64_t* __restrict__ tokens,
                         Compute* __restrict__ p, int64_t p_stride,
@@ -93,17 +149,30 @@ __global__ void __launch_bounds__(kWarpSize* kStripes)
   const int64_t j = int64_t{blockIdx.x} * kWarpSize + lane;
   const bool active = j < block.rows.count;
   const float my_bias =
-      active && bias != nullptr ? bias[block.rows.first + j] : 0.0F;
+      active && terms.bias != nullptr ? terms.bias[block.rows.first + j] : 0.0F;
+  const float my_weight = active && terms.class_weights != nullptr
+                              ? terms.class_weights[block.rows.first + j]
+                              : 1.0F;
   float sum = 0.0F;
 #pragma unroll 4
   for (int64_t i = stripe; active && i < block.tokens.count; i += kStripes) {
     const int64_t token = tokens[block.tokens.first + i];
-    const float upstream = merged.upstream[token];
     const float logit = block.logits[i * block.rows.count + j];
-    const float x = bias == nullptr ? logit : logit + my_bias;
-    float value =
-        Exp(x - merged.max_logits[token]) * (upstream / merged.exp_sums[token]);
-    if (targets[token] - block.rows.first == j) value = value - upstream;
+    float x = terms.bias == nullptr ? logit : logit + my_bias;
+    float tanh = 0.0F;
+    if (terms.softcap != 0.0F) {
+      tanh = Tanh(x / terms.softcap);
+      x = terms.softcap * tanh;
+    }
+    float value = Exp(x - merged.max_logits[token]) *
+                  (merged.probability[token] / merged.exp_sums[token]);
+    if (merged.smoothing != nullptr) {
+      value = value - merged.smoothing[token] * my_weight;
+    }
+    if (targets[token] - block.rows.first == j) {
+      value = value - merged.target[token];
+    }
+    if (terms.softcap != 0.0F) value = value * (1.0F - tanh * tanh);
     p[i * p_stride + j] = Narrow<Compute>(value);
     sum = sum + value;
   }
@@ -153,8 +222,8 @@ cudaError_t LaunchMergeStatistics(const LogitBlock& block,
                                   const HeadStatistics& statistics,
                                   cudaStream_t stream) {
   MergeStatisticsKernel<<<static_cast<unsigned>(block.tokens.count), kThreads,
-                          0, stream>>>(block, slice.bias, inputs.targets,
-                                       statistics);
+                          0, stream>>>(block, RowTerms::Of(slice),
+                                       inputs.targets, statistics);
   return cudaGetLastError();
 }
 
@@ -167,7 +236,7 @@ cudaError_t LaunchFormLogitGradient(const LogitBlock& block,
   WithDenseElement(p.dtype, [&]<typename Compute>() {
     LogitGradientKernel<<<BlocksFor(block.rows.count, kWarpSize),
                           dim3(kWarpSize, kStripes), 0, stream>>>(
-        block, slice.bias, inputs.targets, merged, tokens,
+        block, RowTerms::Of(slice), inputs.targets, merged, tokens,
         static_cast<Compute*>(p.data), p.stride, column_sums);
   });
   return cudaGetLastError();

@@ -48,16 +48,30 @@ void HeadRun::Multiply(const Operand& a, const Operand& b,
 absl::StatusOr<std::vector<int64_t>> TokensOf(Stream& stream,
                                               const HeadMerged& merged,
                                               int64_t token_count) {
-  std::vector<float> upstream(static_cast<size_t>(token_count));
-  absl::Status read =
-      ToStatus(cudaMemcpyAsync(upstream.data(), merged.upstream,
-                               upstream.size() * sizeof(float),
-                               cudaMemcpyDeviceToHost, stream.get()),
-               "reading the upstream gradient");
+  std::vector<float> probability;
+  std::vector<float> target;
+  std::vector<float> smoothing;
+  absl::Status read;
+  const auto fetch = [&](const float* from, std::vector<float>& to) {
+    to.resize(static_cast<size_t>(token_count));
+    read.Update(
+        ToStatus(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(float),
+                                 cudaMemcpyDeviceToHost, stream.get()),
+                 "reading a loss's gradient"));
+    return to.data();
+  };
+  HeadMerged host;
+  host.probability = fetch(merged.probability, probability);
+  host.target = merged.target == merged.probability
+                    ? host.probability
+                    : fetch(merged.target, target);
+  if (merged.smoothing != nullptr) {
+    host.smoothing = fetch(merged.smoothing, smoothing);
+  }
   read.Update(ToStatus(cudaStreamSynchronize(stream.get()),
-                       "waiting for the upstream gradient"));
+                       "waiting for a loss's gradient"));
   if (!read.ok()) return read;
-  return TokensWithGradient(upstream.data(), token_count);
+  return TokensWithGradient(host, token_count);
 }
 
 absl::StatusOr<HeadScratch> TakeScratch(Stream& stream,

@@ -144,7 +144,7 @@ class HeadRun {
   absl::Status status_;
 };
 
-/// The tokens whose upstream is not 0. Waits for the stream.
+/// The tokens that take part in the gradients. Waits for the stream.
 absl::StatusOr<std::vector<int64_t>> TokensOf(Stream& stream,
                                               const HeadMerged& merged,
                                               int64_t token_count);

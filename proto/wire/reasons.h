@@ -35,7 +35,7 @@ inline constexpr std::string_view kBadSession = "BAD_SESSION";
 inline constexpr std::string_view kBadHandle = "BAD_HANDLE";
 /// A commit is not possible in this form, or names too few or many sessions.
 inline constexpr std::string_view kBadCommit = "BAD_COMMIT";
-/// A scalar of an update is not finite or out of range.
+/// A scalar of an update or of a loss is not finite or out of range.
 inline constexpr std::string_view kBadScalar = "BAD_SCALAR";
 /// A page size or page token is not valid.
 inline constexpr std::string_view kBadPage = "BAD_PAGE";
@@ -125,6 +125,9 @@ inline constexpr std::string_view kContributionFull = "CONTRIBUTION_FULL";
 inline constexpr std::string_view kTokensFull = "TOKENS_FULL";
 /// The caller has as many head calls open as it may. With a retry delay.
 inline constexpr std::string_view kHeadCallsOpen = "HEAD_CALLS_OPEN";
+/// The shard holds as many different class weights as it may. With a retry
+/// delay.
+inline constexpr std::string_view kClassWeightsFull = "CLASS_WEIGHTS_FULL";
 /// The contribution would exceed the table's part count for one trainer.
 inline constexpr std::string_view kPartsFull = "PARTS_FULL";
 /// The table's trainer count has changed as often as is kept.

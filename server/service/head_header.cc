@@ -1,5 +1,6 @@
 #include "server/service/head_header.h"
 
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -60,6 +61,17 @@ absl::StatusOr<HeadHeader> ToHeadHeader(
   ROWHOUSE_ASSIGN_OR_RETURN(result.hidden_dtype,
                             HiddenDtype(header.hidden_dtype()));
   if (header.has_ignore_index()) result.ignore_index = header.ignore_index();
+  if (header.has_softcap()) {
+    if (!(header.softcap() > 0) || !std::isfinite(header.softcap())) {
+      return FieldError(reasons::kBadScalar, "header.softcap",
+                        double{header.softcap()}, "finite and above 0");
+    }
+    result.softcap = header.softcap();
+  }
+  result.class_weights = header.class_weights();
+  result.weighted_logit_sums = header.weighted_logit_sums();
+  result.predicted = header.predicted_rows();
+  result.coefficients = header.coefficients();
   return result;
 }
 

@@ -10,8 +10,8 @@ namespace rowhouse::server {
 /// What a LinearCrossEntropyHeader asks for.
 ///
 /// Errors:
-///   kInvalidArgument  MALFORMED, BAD_RANK, BAD_SESSION, BAD_EVENT, BAD_DTYPE:
-///                     names the first bad field.
+///   kInvalidArgument  MALFORMED, BAD_RANK, BAD_SESSION, BAD_EVENT, BAD_DTYPE,
+///                     BAD_SCALAR: names the first bad field.
 absl::StatusOr<HeadHeader> ToHeadHeader(
     const v1::LinearCrossEntropyHeader& header);
 

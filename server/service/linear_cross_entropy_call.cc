@@ -29,8 +29,10 @@ std::span<const float> SpanOf(const Floats& values) {
   return {values.data(), static_cast<size_t>(values.size())};
 }
 
-std::span<float> Resized(Floats& values, int64_t count) {
-  values.Resize(static_cast<int>(count), 0.0F);
+template <typename T>
+std::span<T> Resized(google::protobuf::RepeatedField<T>& values,
+                     int64_t count) {
+  values.Resize(static_cast<int>(count), T{});
   return {values.mutable_data(), static_cast<size_t>(values.size())};
 }
 
@@ -55,6 +57,8 @@ absl::Status LinearCrossEntropyCall::OnMessage() {
   switch (phase_) {
     case Phase::kHeader:
       return Open();
+    case Phase::kClassWeights:
+      return LandClassWeights();
     case Phase::kInputs:
       return LandInputs();
     case Phase::kMerged:
@@ -73,6 +77,11 @@ absl::Status LinearCrossEntropyCall::OnEnd() {
   if (phase_ == Phase::kHeader) {
     return FieldError(reasons::kMalformed, "the stream",
                       std::string_view("empty"), "a header, then inputs");
+  }
+  if (phase_ == Phase::kClassWeights) {
+    return FieldError(reasons::kBadCount, "the stream",
+                      std::string_view("closed"),
+                      "open until all class weights have come");
   }
   if (phase_ == Phase::kInputs || merged_count_ > 0) {
     return FieldError(reasons::kBadCount, "the stream",
@@ -105,6 +114,12 @@ void LinearCrossEntropyCall::OnOpened(
   if (!EndShardWork(head.status())) return;
   head_->set_on_revoked(
       [this](const absl::Status& reason) { OnRevoked(reason); });
+  if (head_->class_weights_complete()) return ReadInputs();
+  phase_ = Phase::kClassWeights;
+  Read();
+}
+
+void LinearCrossEntropyCall::ReadInputs() {
   phase_ = Phase::kInputs;
   if (head_->inputs_complete()) return ComputeStatistics();
   Read();
@@ -117,6 +132,29 @@ void LinearCrossEntropyCall::OnRevoked(const absl::Status& reason) {
   } else {
     active_.Cancel();
   }
+}
+
+absl::Status LinearCrossEntropyCall::LandClassWeights() {
+  if (!request_.has_class_weights()) {
+    return WrongPhase("not class_weights",
+                      "class_weights until those of all rows have come");
+  }
+  const v1::LinearCrossEntropyClassWeights& weights = request_.class_weights();
+  const auto bytes = static_cast<int64_t>(weights.class_weights_size() *
+                                          int64_t{sizeof(float)});
+  if (bytes > kMaxPayloadBytes) {
+    return FieldError(
+        reasons::kBadShape, "the size of class_weights", bytes,
+        absl::StrCat("at most ", kMaxPayloadBytes, " bytes in one message"));
+  }
+  ROWHOUSE_RETURN_IF_ERROR(head_->AppendClassWeights(
+      weights.first_row(), SpanOf(weights.class_weights())));
+  if (head_->class_weights_complete()) {
+    ReadInputs();
+  } else {
+    Read();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LinearCrossEntropyCall::LandInputs() {
@@ -160,11 +198,13 @@ absl::Status LinearCrossEntropyCall::LandMerged() {
                       "merged_statistics after the statistics");
   }
   const v1::LinearCrossEntropyStatistics& merged = request_.merged_statistics();
-  ROWHOUSE_RETURN_IF_ERROR(
-      head_->AppendMerged({.first_token = merged.first_token(),
-                           .max_logits = SpanOf(merged.max_logits()),
-                           .exp_sums = SpanOf(merged.exp_sums()),
-                           .upstream = SpanOf(merged.upstream_gradients())}));
+  ROWHOUSE_RETURN_IF_ERROR(head_->AppendMerged(
+      {.first_token = merged.first_token(),
+       .max_logits = SpanOf(merged.max_logits()),
+       .exp_sums = SpanOf(merged.exp_sums()),
+       .upstream = SpanOf(merged.upstream_gradients()),
+       .target = SpanOf(merged.target_coefficients()),
+       .smoothing = SpanOf(merged.smoothing_coefficients())}));
   merged_count_ += merged.max_logits_size();
   if (head_->merged_complete()) {
     ComputeGradient();
@@ -227,12 +267,22 @@ int64_t LinearCrossEntropyCall::TokensOfMessage(int64_t token_bytes) {
 }
 
 absl::Status LinearCrossEntropyCall::FillStatistics() {
-  const int64_t count = TokensOfMessage(3 * sizeof(float));
+  const HeadHeader& header = head_->header();
+  const int64_t count = TokensOfMessage(
+      3 * sizeof(float) + (header.weighted_logit_sums ? sizeof(float) : 0) +
+      (header.predicted ? sizeof(int64_t) : 0));
   v1::LinearCrossEntropyStatistics& message = *response_.mutable_statistics();
   message.set_first_token(written_count_);
-  const HeadStatisticsOut out{Resized(*message.mutable_max_logits(), count),
-                              Resized(*message.mutable_exp_sums(), count),
-                              Resized(*message.mutable_target_logits(), count)};
+  HeadStatisticsOut out{Resized(*message.mutable_max_logits(), count),
+                        Resized(*message.mutable_exp_sums(), count),
+                        Resized(*message.mutable_target_logits(), count)};
+  if (header.weighted_logit_sums) {
+    out.weighted_logit_sums =
+        Resized(*message.mutable_weighted_logit_sums(), count);
+  }
+  if (header.predicted) {
+    out.predicted = Resized(*message.mutable_predicted_rows(), count);
+  }
   ROWHOUSE_RETURN_IF_ERROR(head_->ReadStatistics(written_count_, out));
   written_count_ += count;
   return absl::OkStatus();

@@ -17,9 +17,9 @@
 
 namespace rowhouse::server {
 
-/// One LinearCrossEntropy call: reads the inputs, has the shard form the
-/// statistics, writes them, reads the merged ones, has the shard form the
-/// hidden gradient, writes it. One thing at a time: a read, a write, or the
+/// One LinearCrossEntropy call: reads class weights and inputs, has the shard
+/// form the statistics, writes them, reads the merged ones, has the shard form
+/// the hidden gradient, writes it. One thing at a time: a read, a write, or the
 /// shard's work; only a revocation by the lane comes in between. Deletes
 /// itself.
 class LinearCrossEntropyCall final
@@ -43,6 +43,7 @@ class LinearCrossEntropyCall final
  private:
   enum class Phase : uint8_t {
     kHeader,
+    kClassWeights,
     kInputs,
     kStatistics,
     kMerged,
@@ -54,6 +55,8 @@ class LinearCrossEntropyCall final
   absl::Status Open();
   void OnOpened(absl::StatusOr<std::unique_ptr<HeadCall>> head);
   void OnRevoked(const absl::Status& reason);
+  void ReadInputs();
+  absl::Status LandClassWeights();
   absl::Status LandInputs();
   absl::Status LandMerged();
   void ComputeStatistics();

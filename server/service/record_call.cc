@@ -87,6 +87,14 @@ void Fill(RecordedPiece& piece, v1::RecordedPart& proto) {
                                     piece.exp_sums.end());
   tokens.mutable_upstream_gradients()->Assign(piece.upstream.begin(),
                                               piece.upstream.end());
+  tokens.mutable_target_coefficients()->Assign(piece.target.begin(),
+                                               piece.target.end());
+  tokens.mutable_smoothing_coefficients()->Assign(piece.smoothing.begin(),
+                                                  piece.smoothing.end());
+  tokens.set_softcap(piece.softcap);
+  tokens.set_first_class_weight(piece.first_class_weight);
+  tokens.mutable_class_weights()->Assign(piece.class_weights.begin(),
+                                         piece.class_weights.end());
   tokens.mutable_hidden()->swap(piece.payload);
 }
 

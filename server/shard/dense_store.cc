@@ -177,7 +177,7 @@ absl::Status DenseStore::Fold(const StagedPart& part) {
 
 absl::Status DenseStore::FoldHead(const HeadOperands& head) {
   ROWHOUSE_RETURN_IF_ERROR(backend_.HeadWeightGradient(
-      Slice(), head.inputs(), head.merged(), blocks_, kept_.Find(&head),
+      Slice(head), head.inputs(), head.merged(), blocks_, kept_.Find(&head),
       kernels::MainGradOf(table_), table_.bias_grad));
   kept_.Drop(&head);
   return absl::OkStatus();
@@ -192,15 +192,19 @@ absl::Status DenseStore::DropFolds() {
   return backend_.Synchronize();
 }
 
-kernels::HeadSlice DenseStore::Slice() const {
-  return {table_.weights, table_.dtype, table_.bias, table_.row_count,
-          table_.dim};
+// As a call's loss has it.
+kernels::HeadSlice DenseStore::Slice(const HeadOperands& head) const {
+  const ClassWeights* const weights = head.class_weights();
+  return {table_.weights, table_.dtype,
+          table_.bias,    table_.row_count,
+          table_.dim,     weights == nullptr ? nullptr : weights->values(),
+          head.softcap()};
 }
 
 absl::Status DenseStore::ComputeHeadStatistics(HeadLanding& head) {
   const std::shared_ptr<const HeadOperands> operands = head.operands();
   ROWHOUSE_RETURN_IF_ERROR(backend_.HeadTokenStatistics(
-      Slice(), operands->inputs(), blocks_, head.statistics()));
+      Slice(*operands), operands->inputs(), blocks_, head.statistics()));
   return backend_.Synchronize();
 }
 
@@ -210,12 +214,12 @@ absl::Status DenseStore::ComputeHiddenGradient(HeadLanding& head) {
   std::span<std::byte> kept;
   if (head.staging()) {
     kept = kept_.Keep(operands, kernels::HeadKept::Of(
-                                    Slice(), operands->token_count(),
+                                    Slice(*operands), operands->token_count(),
                                     operands->inputs().hidden_dtype, blocks_)
                                     .size_bytes);
   }
   ROWHOUSE_RETURN_IF_ERROR(
-      backend_.HeadHiddenGradient(Slice(), operands->inputs(),
+      backend_.HeadHiddenGradient(Slice(*operands), operands->inputs(),
                                   operands->merged(), blocks_, kept, gradient));
   return backend_.Synchronize();
 }

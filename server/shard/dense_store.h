@@ -78,7 +78,7 @@ class DenseStore final : public TableStore {
   template <typename T>
   absl::Status AllocateRows(int64_t columns, T*& data);
   absl::Status AllocateArrays();
-  kernels::HeadSlice Slice() const;
+  kernels::HeadSlice Slice(const HeadOperands& head) const;
   absl::Status Fold(const StagedPart& part);
   absl::Status FoldHead(const HeadOperands& head);
   absl::Status FoldRest(const Events& events);

@@ -30,21 +30,32 @@ struct HeadHeader {
   int64_t token_count = 0;
   kernels::DType hidden_dtype = kernels::DType::kBf16;
   int64_t ignore_index = -100;
+  float softcap = 0.0F;              ///< 0: none.
+  bool class_weights = false;        ///< They come before the inputs.
+  bool weighted_logit_sums = false;  ///< Are statistics too; so are
+  bool predicted = false;            ///< predicted rows.
+  bool coefficients = false;  ///< Of the target and of smoothing are merged.
 };
 
-/// Merged statistics of consecutive tokens, and their upstream gradient.
+/// Merged statistics of consecutive tokens, and their upstream gradient; the
+/// last two with `HeadHeader::coefficients` only.
 struct HeadMergedTokens {
   int64_t first_token = 0;
   std::span<const float> max_logits;
   std::span<const float> exp_sums;
-  std::span<const float> upstream;
+  std::span<const float> upstream;  ///< With coefficients, the probability's.
+  std::span<const float> target = {};
+  std::span<const float> smoothing = {};
 };
 
-/// Statistics of consecutive tokens; the caller's arrays of one size.
+/// Statistics of consecutive tokens; the caller's arrays of one size, the last
+/// two empty if they were not asked for.
 struct HeadStatisticsOut {
   std::span<float> max_logits;
   std::span<float> exp_sums;
   std::span<float> target_logits;
+  std::span<float> weighted_logit_sums = {};
+  std::span<int64_t> predicted = {};  ///< Global row ids, or -1.
 };
 
 /// A head call that is open. Owned by the call that opened it; destroying it
@@ -64,6 +75,19 @@ class HeadCall {
   /// call, and does not destroy it: destroying the call waits for it.
   virtual void set_on_revoked(
       absl::AnyInvocable<void(absl::Status)> on_revoked) = 0;
+
+  /// Lands class weights of the slice's next rows, where the header announced
+  /// them; they are read before it returns. After a fault every later use ends
+  /// with it.
+  ///
+  /// Errors:
+  ///   kInvalidArgument    BAD_OFFSET, BAD_COUNT; BAD_SCALAR: names the first
+  ///                       that is negative or not finite.
+  ///   kResourceExhausted  CLASS_WEIGHTS_FULL, with a retry delay.
+  ///   or what the call was revoked with.
+  virtual absl::Status AppendClassWeights(int64_t first_row,
+                                          std::span<const float> values) = 0;
+  virtual bool class_weights_complete() const = 0;
 
   /// Lands the next tokens: global row ids of the targets, and hidden states,
   /// [tokens, dim] of the header's type; both are read before it returns. After

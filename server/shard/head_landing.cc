@@ -21,25 +21,58 @@
 namespace rowhouse::server {
 namespace {
 
-constexpr int64_t kStatisticsArrays = 3;
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 int64_t SizeOfSpan(std::span<const float> values) {
   return static_cast<int64_t>(values.size());
 }
 
-absl::Status CheckNext(const char* what, int64_t first_token, int64_t before,
-                       int64_t count, int64_t announced) {
-  if (first_token != before) {
+// The statistics of a call in one piece of memory: predicted rows if asked for,
+// then arrays of floats.
+struct StatisticsLayout {
+  int64_t token_count;
+  bool weighted;
+  bool predicted;
+
+  static StatisticsLayout Of(const HeadHeader& header) {
+    return {header.token_count, header.weighted_logit_sums, header.predicted};
+  }
+  int64_t predicted_bytes() const {
+    return predicted ? token_count * static_cast<int64_t>(sizeof(int64_t)) : 0;
+  }
+  int64_t size_bytes() const {
+    return predicted_bytes() + (weighted ? 4 : 3) * token_count * kFloatBytes;
+  }
+  kernels::HeadStatistics In(const kernels::Buffer& memory) const {
+    if (memory.data() == nullptr) return {};
+    auto* const floats =
+        reinterpret_cast<float*>(memory.as<std::byte>() + predicted_bytes());
+    return {floats, floats + token_count, floats + 2 * token_count,
+            weighted ? floats + 3 * token_count : nullptr,
+            predicted ? memory.as<int64_t>() : nullptr};
+  }
+};
+
+// Of `items`, named by their field: `first_token` or `first_row`.
+absl::Status CheckNext(const char* what, const char* field, int64_t first,
+                       int64_t before, int64_t count, int64_t announced) {
+  if (first != before) {
     return wire::Error(
         absl::StatusCode::kInvalidArgument, wire::reasons::kBadOffset,
-        absl::StrCat("first_token of the ", what, " is ", first_token, "; ",
-                     before, " tokens came before, so it must be ", before),
-        {{"first_token", absl::StrCat(first_token)},
-         {"wanted", absl::StrCat(before)}});
+        absl::StrCat(field, " of the ", what, " is ", first, "; ", before,
+                     " came before, so it must be ", before),
+        {{field, absl::StrCat(first)}, {"wanted", absl::StrCat(before)}});
   }
   if (count <= announced - before) return absl::OkStatus();
   return BadCountError(what, before + count, announced);
+}
+
+absl::Status BadClassWeightError(int64_t row_id, float found) {
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kBadScalar,
+      absl::StrCat("the class weight of row ", row_id, " is ", found,
+                   "; it must be finite and at least 0"),
+      {{"row_id", absl::StrCat(row_id)}, {"found", absl::StrCat(found)}});
 }
 
 absl::Status NotFiniteError(std::string_view what, int64_t token,
@@ -61,8 +94,10 @@ absl::Status BadStatisticsError(int64_t token, float merged, float own) {
       {{"token", absl::StrCat(token)}});
 }
 
-// Bits of one merged value of a token as a row of the part's content; ids of
-// targets are at positions [0, tokens), these follow.
+// Places of a part's content: targets at [0, tokens), then each array of merged
+// values, then what the whole call has.
+constexpr int64_t kMostMergedArrays = 5;
+
 kernels::ContentSum MergedContent(int64_t token_count, int64_t array,
                                   int64_t token, float value) {
   return kernels::IdContent((1 + array) * token_count + token,
@@ -104,14 +139,12 @@ absl::Status HeadLanding::Allocate() {
   MutexLock lock(memory_->mutex_);
   ROWHOUSE_ASSIGN_OR_RETURN(
       HeadOperands operands,
-      HeadOperands::Allocate(shard_.backend, header_.token_count,
-                             shard_.spec.dim, header_.hidden_dtype));
+      HeadOperands::Allocate(shard_.backend, header_, shard_.spec.dim));
   memory_->operands_ = std::make_shared<HeadOperands>(std::move(operands));
   if (header_.token_count == 0) return absl::OkStatus();
   ROWHOUSE_ASSIGN_OR_RETURN(
       memory_->statistics_,
-      shard_.backend.Allocate(kStatisticsArrays * header_.token_count *
-                              kFloatBytes));
+      shard_.backend.Allocate(StatisticsLayout::Of(header_).size_bytes()));
   return absl::OkStatus();
 }
 
@@ -132,13 +165,51 @@ PartContent HeadLanding::content() const {
   PartContent content;
   content.row_count = header_.token_count;
   content.ids = ids_;
-  // After the targets and three merged values of each token.
-  *content.ids += kernels::IdContent(
-      4 * header_.token_count, static_cast<int64_t>(header_.hidden_dtype));
-  *content.ids +=
-      kernels::IdContent(4 * header_.token_count + 1, header_.ignore_index);
+  int64_t next = (1 + kMostMergedArrays) * header_.token_count;
+  for (const int64_t value :
+       {static_cast<int64_t>(header_.hidden_dtype), header_.ignore_index,
+        int64_t{std::bit_cast<uint32_t>(header_.softcap)},
+        int64_t{header_.coefficients}, int64_t{header_.class_weights},
+        static_cast<int64_t>(class_weight_content_.low),
+        static_cast<int64_t>(class_weight_content_.high)}) {
+    *content.ids += kernels::IdContent(next++, value);
+  }
   content.rows = rows_;
   return content;
+}
+
+absl::Status HeadLanding::AppendClassWeights(int64_t first_row,
+                                             std::span<const float> values) {
+  MutexLock lock(memory_->mutex_);
+  if (!memory_->fault_.ok()) return DeepCopy(memory_->fault_);
+  absl::Status landed = LandClassWeights(first_row, values);
+  if (!landed.ok()) memory_->fault_ = DeepCopy(landed);
+  return landed;
+}
+
+absl::Status HeadLanding::LandClassWeights(int64_t first_row,
+                                           std::span<const float> values) {
+  const int64_t row_count = shard_.range.row_count();
+  ROWHOUSE_RETURN_IF_ERROR(CheckNext("class weights", "first_row", first_row,
+                                     class_weight_count_, SizeOfSpan(values),
+                                     row_count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i]) && values[i] >= 0) continue;
+    return BadClassWeightError(
+        shard_.range.first_row_id() + first_row + static_cast<int64_t>(i),
+        values[i]);
+  }
+  class_weights_.insert(class_weights_.end(), values.begin(), values.end());
+  class_weight_count_ += SizeOfSpan(values);
+  if (class_weight_count_ < row_count || values.empty()) {
+    return absl::OkStatus();
+  }
+  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<const ClassWeights> held,
+                            shard_.class_weights.Hold(class_weights_));
+  class_weights_ = {};
+  class_weight_content_ = held->content;
+  memory_->operands_->set_class_weights(std::move(held));
+  return absl::OkStatus();
 }
 
 absl::Status HeadLanding::AppendInputs(int64_t first_token,
@@ -157,8 +228,8 @@ absl::Status HeadLanding::LandInputs(int64_t first_token,
   const auto count = static_cast<int64_t>(targets.size());
   const int64_t row_bytes =
       shard_.spec.dim * kernels::SizeOf(header_.hidden_dtype);
-  ROWHOUSE_RETURN_IF_ERROR(CheckNext("inputs", first_token, input_count_, count,
-                                     header_.token_count));
+  ROWHOUSE_RETURN_IF_ERROR(CheckNext("inputs", "first_token", first_token,
+                                     input_count_, count, header_.token_count));
   const auto found_bytes = static_cast<int64_t>(hidden.size());
   if (found_bytes != count * row_bytes) {
     return BadShapeError("bytes of hidden states", found_bytes,
@@ -211,17 +282,24 @@ absl::Status HeadLanding::ReadStatistics(int64_t first_token,
                                          const HeadStatisticsOut& out) {
   MutexLock lock(memory_->mutex_);
   if (!memory_->fault_.ok()) return DeepCopy(memory_->fault_);
-  const std::span<float> arrays[] = {out.max_logits, out.exp_sums,
-                                     out.target_logits};
-  for (int64_t array = 0; array < kStatisticsArrays; ++array) {
-    const std::span<float> to = arrays[array];
-    if (to.empty()) continue;
-    ROWHOUSE_RETURN_IF_ERROR(
-        shard_.backend.Copy(memory_->statistics_.as<float>() +
-                                array * header_.token_count + first_token,
-                            to.data(), static_cast<int64_t>(to.size_bytes())));
+  const kernels::HeadStatistics all =
+      StatisticsLayout::Of(header_).In(memory_->statistics_);
+  const auto read = [&](const auto* from, auto to) {
+    if (to.empty()) return absl::OkStatus();
+    return shard_.backend.Copy(from + first_token, to.data(),
+                               static_cast<int64_t>(to.size_bytes()));
+  };
+  ROWHOUSE_RETURN_IF_ERROR(read(all.max_logits, out.max_logits));
+  ROWHOUSE_RETURN_IF_ERROR(read(all.exp_sums, out.exp_sums));
+  ROWHOUSE_RETURN_IF_ERROR(read(all.target_logits, out.target_logits));
+  ROWHOUSE_RETURN_IF_ERROR(
+      read(all.weighted_logit_sums, out.weighted_logit_sums));
+  ROWHOUSE_RETURN_IF_ERROR(read(all.predicted, out.predicted));
+  ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Synchronize());
+  for (int64_t& row : out.predicted) {
+    if (row >= 0) row += shard_.range.first_row_id();
   }
-  return shard_.backend.Synchronize();
+  return absl::OkStatus();
 }
 
 absl::Status HeadLanding::AppendMerged(const HeadMergedTokens& tokens) {
@@ -232,74 +310,111 @@ absl::Status HeadLanding::AppendMerged(const HeadMergedTokens& tokens) {
   return landed;
 }
 
-absl::Status HeadLanding::LandMerged(const HeadMergedTokens& tokens) {
+absl::Status HeadLanding::CheckMergedShape(
+    const HeadMergedTokens& tokens) const {
   const int64_t count = SizeOfSpan(tokens.max_logits);
   for (const std::span<const float> other :
        {tokens.exp_sums, tokens.upstream}) {
     if (SizeOfSpan(other) == count) continue;
     return BadShapeError("merged values a token", SizeOfSpan(other), count);
   }
-  ROWHOUSE_RETURN_IF_ERROR(CheckNext("merged statistics", tokens.first_token,
-                                     merged_count_, count,
-                                     header_.token_count));
-  if (count == 0) return absl::OkStatus();
-  const std::vector<float> upstream = UpstreamOf(tokens);
-  if (rejects()) {
-    ROWHOUSE_RETURN_IF_ERROR(CheckMergedValues(tokens, upstream));
+  const int64_t wanted = header_.coefficients ? count : 0;
+  if (SizeOfSpan(tokens.target) != wanted) {
+    return BadShapeError("target_coefficients", SizeOfSpan(tokens.target),
+                         wanted);
   }
-  const HeadOperands& operands = *memory_->operands_;
-  float* const to[] = {operands.max_logits(), operands.exp_sums(),
-                       operands.upstream()};
-  const std::span<const float> from[] = {tokens.max_logits, tokens.exp_sums,
-                                         upstream};
-  for (int64_t array = 0; array < 3; ++array) {
-    for (int64_t i = 0; i < count; ++i) {
-      ids_ += MergedContent(header_.token_count, array, merged_count_ + i,
-                            from[array][i]);
-    }
-    ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Copy(
-        from[array].data(), to[array] + merged_count_, count * kFloatBytes));
+  if (SizeOfSpan(tokens.smoothing) != wanted) {
+    return BadShapeError("smoothing_coefficients", SizeOfSpan(tokens.smoothing),
+                         wanted);
   }
-  // The copies may still read the caller's arrays.
-  ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Synchronize());
-  merged_count_ += count;
+  return CheckNext("merged statistics", "first_token", tokens.first_token,
+                   merged_count_, count, header_.token_count);
+}
+
+// Ignored tokens are left out of all gradients, whatever their coefficients.
+absl::Status HeadLanding::LandMerged(const HeadMergedTokens& tokens) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckMergedShape(tokens));
+  if (tokens.max_logits.empty()) return absl::OkStatus();
+  const std::vector<float> upstream = WithoutIgnored(tokens.upstream);
+  const std::vector<float> target = WithoutIgnored(tokens.target);
+  const std::vector<float> smoothing = WithoutIgnored(tokens.smoothing);
+  const HeadMergedTokens landing = {
+      tokens.first_token, tokens.max_logits, tokens.exp_sums, upstream, target,
+      smoothing};
+  if (rejects()) ROWHOUSE_RETURN_IF_ERROR(CheckMergedValues(landing));
+  ROWHOUSE_RETURN_IF_ERROR(LandMergedArrays(landing));
+  merged_count_ += SizeOfSpan(tokens.max_logits);
   return absl::OkStatus();
 }
 
-// Ignored tokens are left out of all gradients, whatever their upstream.
-std::vector<float> HeadLanding::UpstreamOf(
-    const HeadMergedTokens& tokens) const {
-  std::vector<float> upstream(tokens.upstream.begin(), tokens.upstream.end());
-  for (size_t i = 0; i < upstream.size(); ++i) {
-    if (ignored_[static_cast<size_t>(merged_count_) + i]) upstream[i] = 0.0F;
+absl::Status HeadLanding::LandMergedArrays(const HeadMergedTokens& tokens) {
+  const HeadOperands& operands = *memory_->operands_;
+  const struct {
+    std::span<const float> from;
+    float* to;
+  } arrays[kMostMergedArrays] = {{tokens.max_logits, operands.max_logits()},
+                                 {tokens.exp_sums, operands.exp_sums()},
+                                 {tokens.upstream, operands.upstream()},
+                                 {tokens.target, operands.target()},
+                                 {tokens.smoothing, operands.smoothing()}};
+  for (int64_t array = 0; array < kMostMergedArrays; ++array) {
+    const auto& [from, to] = arrays[array];
+    if (from.empty()) continue;
+    for (size_t i = 0; i < from.size(); ++i) {
+      ids_ += MergedContent(header_.token_count, array,
+                            merged_count_ + static_cast<int64_t>(i), from[i]);
+    }
+    ROWHOUSE_RETURN_IF_ERROR(
+        shard_.backend.Copy(from.data(), to + merged_count_,
+                            static_cast<int64_t>(from.size_bytes())));
   }
-  return upstream;
+  // The copies may still read the caller's arrays.
+  return shard_.backend.Synchronize();
 }
 
-// With these every term of the gradients is finite: e^(logit - max) is at most
-// 1. The statistics of a token that is left out say nothing.
+std::vector<float> HeadLanding::WithoutIgnored(
+    std::span<const float> values) const {
+  std::vector<float> kept(values.begin(), values.end());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (ignored_[static_cast<size_t>(merged_count_) + i]) kept[i] = 0.0F;
+  }
+  return kept;
+}
+
+// With these every term of the gradients is finite, and so are their sums:
+// e^(logit - max) is at most 1. The statistics of a token that is left out say
+// nothing.
 absl::Status HeadLanding::CheckMergedValues(
-    const HeadMergedTokens& tokens, std::span<const float> upstream) const {
-  std::vector<float> own_max(upstream.size());
+    const HeadMergedTokens& tokens) const {
+  std::vector<float> own_max(tokens.upstream.size());
   ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Copy(
-      memory_->statistics_.as<float>() + merged_count_, own_max.data(),
-      static_cast<int64_t>(own_max.size()) * kFloatBytes));
+      StatisticsLayout::Of(header_).In(memory_->statistics_).max_logits +
+          merged_count_,
+      own_max.data(), static_cast<int64_t>(own_max.size()) * kFloatBytes));
   ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Synchronize());
-  for (size_t i = 0; i < upstream.size(); ++i) {
+  const ClassWeights* const weights = memory_->operands_->class_weights();
+  const float largest_weight = weights == nullptr ? 1.0F : weights->largest;
+  for (size_t i = 0; i < own_max.size(); ++i) {
     const int64_t token = merged_count_ + static_cast<int64_t>(i);
-    if (!std::isfinite(upstream[i])) {
-      return NotFiniteError("upstream_gradients", token, shard_.spec.table);
-    }
-    if (upstream[i] == 0) continue;
-    if (!std::isfinite(tokens.max_logits[i])) {
-      return NotFiniteError("max_logits", token, shard_.spec.table);
-    }
+    const auto bad = [&](std::string_view what) {
+      return NotFiniteError(what, token, shard_.spec.table);
+    };
+    const float upstream = tokens.upstream[i];
+    const float target = header_.coefficients ? tokens.target[i] : 0.0F;
+    const float smoothing = header_.coefficients ? tokens.smoothing[i] : 0.0F;
+    if (!std::isfinite(upstream)) return bad("upstream_gradients");
+    if (!std::isfinite(target)) return bad("target_coefficients");
+    if (!std::isfinite(smoothing)) return bad("smoothing_coefficients");
+    if (upstream == 0 && target == 0 && smoothing == 0) continue;
+    if (!std::isfinite(tokens.max_logits[i])) return bad("max_logits");
     if (!(tokens.exp_sums[i] > 0) || !std::isfinite(tokens.exp_sums[i])) {
-      return NotFiniteError("exp_sums", token, shard_.spec.table);
+      return bad("exp_sums");
     }
-    if (!std::isfinite(upstream[i] / tokens.exp_sums[i])) {
-      return NotFiniteError("upstream_gradients / exp_sums", token,
-                            shard_.spec.table);
+    const float scale = upstream / tokens.exp_sums[i];
+    if (!std::isfinite(scale)) return bad("upstream_gradients / exp_sums");
+    if (!std::isfinite(std::abs(scale) + std::abs(target) +
+                       std::abs(smoothing) * largest_weight)) {
+      return bad("the sum of the coefficients");
     }
     if (tokens.max_logits[i] < own_max[i]) {
       return BadStatisticsError(token, tokens.max_logits[i], own_max[i]);
@@ -322,6 +437,10 @@ absl::Status HeadLanding::ReadHiddenGradient(int64_t first_token,
 absl::Status HeadLanding::CheckInputs() const {
   MutexLock lock(memory_->mutex_);
   if (!memory_->fault_.ok()) return DeepCopy(memory_->fault_);
+  if (!class_weights_complete()) {
+    return BadCountError("class weights", class_weight_count_,
+                         shard_.range.row_count());
+  }
   if (inputs_complete()) return absl::OkStatus();
   return BadCountError("tokens of the inputs", input_count_,
                        header_.token_count);
@@ -341,8 +460,7 @@ std::shared_ptr<const HeadOperands> HeadLanding::operands() const {
 
 kernels::HeadStatistics HeadLanding::statistics() const {
   MutexLock lock(memory_->mutex_);
-  float* const first = memory_->statistics_.as<float>();
-  return {first, first + header_.token_count, first + 2 * header_.token_count};
+  return StatisticsLayout::Of(header_).In(memory_->statistics_);
 }
 
 absl::StatusOr<float*> HeadLanding::hidden_gradient() {

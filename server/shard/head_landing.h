@@ -47,7 +47,7 @@ class HeadMemory {
   absl::Status fault_ ABSL_GUARDED_BY(mutex_);
   OnRevoked on_revoked_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<HeadOperands> operands_ ABSL_GUARDED_BY(mutex_);
-  kernels::Buffer statistics_ ABSL_GUARDED_BY(mutex_);  // [3, tokens] fp32.
+  kernels::Buffer statistics_ ABSL_GUARDED_BY(mutex_);  // `Statistics...`.
   kernels::Buffer gradient_ ABSL_GUARDED_BY(mutex_);    // [tokens, dim] fp32.
 };
 
@@ -59,6 +59,7 @@ class HeadLanding final : public HeadCall {
     const ShardSpec& spec;
     const RowRange& range;
     kernels::Backend& backend;
+    ClassWeightSets& class_weights;
   };
 
   /// Errors: the backend's, for want of memory.
@@ -69,6 +70,12 @@ class HeadLanding final : public HeadCall {
   const HeadHeader& header() const override { return header_; }
   void set_on_revoked(HeadMemory::OnRevoked on_revoked) override {
     memory_->set_on_revoked(std::move(on_revoked));
+  }
+  absl::Status AppendClassWeights(int64_t first_row,
+                                  std::span<const float> values) override;
+  bool class_weights_complete() const override {
+    return !header_.class_weights ||
+           class_weight_count_ == shard_.range.row_count();
   }
   absl::Status AppendInputs(int64_t first_token,
                             std::span<const int64_t> targets,
@@ -100,7 +107,7 @@ class HeadLanding final : public HeadCall {
   const std::shared_ptr<HeadMemory>& memory() const { return memory_; }
   PartName name() const;
   PartContent content() const;
-  /// OK when all tokens of the phases so far have come and none was bad.
+  /// OK when all of the phases so far has come and none was bad.
   absl::Status CheckInputs() const;
   absl::Status CheckMerged() const;
   /// What the call holds: null once it has been revoked.
@@ -115,6 +122,9 @@ class HeadLanding final : public HeadCall {
   HeadLanding(const Shared& shard, const HeadHeader& header);
 
   absl::Status Allocate();
+  absl::Status LandClassWeights(int64_t first_row,
+                                std::span<const float> values)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
   absl::Status LandInputs(int64_t first_token, std::span<const int64_t> targets,
                           std::string_view hidden)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
@@ -122,9 +132,11 @@ class HeadLanding final : public HeadCall {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
   absl::Status LandMerged(const HeadMergedTokens& tokens)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
-  std::vector<float> UpstreamOf(const HeadMergedTokens& tokens) const;
-  absl::Status CheckMergedValues(const HeadMergedTokens& tokens,
-                                 std::span<const float> upstream) const
+  std::vector<float> WithoutIgnored(std::span<const float> values) const;
+  absl::Status CheckMergedShape(const HeadMergedTokens& tokens) const;
+  absl::Status CheckMergedValues(const HeadMergedTokens& tokens) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
+  absl::Status LandMergedArrays(const HeadMergedTokens& tokens)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(memory_->mutex_);
   bool rejects() const;
 
@@ -134,10 +146,13 @@ class HeadLanding final : public HeadCall {
   absl::AnyInvocable<void()> abandon_;
   bool staging_ = false;
   int64_t place_ = 0;
+  int64_t class_weight_count_ = 0;
   int64_t input_count_ = 0;
   int64_t merged_count_ = 0;
-  kernels::ContentSum ids_;   // Of targets and merged statistics.
-  kernels::ContentSum rows_;  // Of hidden states.
+  kernels::ContentSum ids_;           // Of targets and merged statistics.
+  kernels::ContentSum rows_;          // Of hidden states.
+  std::vector<float> class_weights_;  // Until all have come.
+  kernels::ContentSum class_weight_content_;
   std::vector<int64_t> slots_;
   std::vector<bool> ignored_;  // By token: the target is the ignored one.
 };

@@ -11,42 +11,43 @@ namespace rowhouse::server {
 namespace {
 
 constexpr int64_t kFloatArrays = 3;  // max_logits, exp_sums, upstream.
-constexpr int64_t kTokenBytes =
-    static_cast<int64_t>(sizeof(int64_t) + kFloatArrays * sizeof(float));
+constexpr int64_t kCoefficientArrays = 2;
+constexpr auto kTargetBytes = static_cast<int64_t>(sizeof(int64_t));
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // Targets come first, then the arrays of floats, then, aligned, the rows.
-int64_t HiddenOffset(int64_t token_count) {
+int64_t HiddenOffset(const HeadHeader& header) {
   constexpr int64_t kAlignment = 256;
-  return (token_count * kTokenBytes + kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t arrays =
+      kFloatArrays + (header.coefficients ? kCoefficientArrays : 0);
+  const int64_t bytes =
+      header.token_count * (kTargetBytes + arrays * kFloatBytes);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 }  // namespace
 
-int64_t HeadOperands::SizeBytes(int64_t token_count, int64_t dim,
-                                kernels::DType hidden_dtype) {
-  return HiddenOffset(token_count) +
-         token_count * dim * kernels::SizeOf(hidden_dtype);
-}
-
-absl::StatusOr<HeadOperands> HeadOperands::Allocate(
-    kernels::Backend& backend, int64_t token_count, int64_t dim,
-    kernels::DType hidden_dtype) {
+absl::StatusOr<HeadOperands> HeadOperands::Allocate(kernels::Backend& backend,
+                                                    const HeadHeader& header,
+                                                    int64_t dim) {
   HeadOperands operands;
-  operands.token_count_ = token_count;
-  operands.hidden_offset_ = HiddenOffset(token_count);
-  operands.hidden_dtype_ = hidden_dtype;
-  if (token_count == 0) return operands;
+  operands.token_count_ = header.token_count;
+  operands.hidden_offset_ = HiddenOffset(header);
+  operands.hidden_dtype_ = header.hidden_dtype;
+  operands.has_coefficients_ = header.coefficients;
+  operands.softcap_ = header.softcap;
+  if (header.token_count == 0) return operands;
   ROWHOUSE_ASSIGN_OR_RETURN(
       operands.memory_,
-      backend.Allocate(SizeBytes(token_count, dim, hidden_dtype)));
+      backend.Allocate(operands.hidden_offset_ +
+                       header.token_count * dim *
+                           kernels::SizeOf(header.hidden_dtype)));
   return operands;
 }
 
 float* HeadOperands::Floats(int64_t array) const {
-  constexpr auto kTarget = static_cast<int64_t>(sizeof(int64_t));
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   return reinterpret_cast<float*>(
-      At(token_count_ * (kTarget + array * kFloat)));
+      At(token_count_ * (kTargetBytes + array * kFloatBytes)));
 }
 
 kernels::HeadInputs HeadOperands::inputs() const {
@@ -54,7 +55,10 @@ kernels::HeadInputs HeadOperands::inputs() const {
 }
 
 kernels::HeadMerged HeadOperands::merged() const {
-  return {max_logits(), exp_sums(), upstream()};
+  if (!has_coefficients_) {
+    return {max_logits(), exp_sums(), upstream(), upstream()};
+  }
+  return {max_logits(), exp_sums(), upstream(), target(), smoothing()};
 }
 
 }  // namespace rowhouse::server

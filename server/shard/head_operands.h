@@ -3,29 +3,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
 #include "kernels/buffer.h"
 #include "kernels/dtype.h"
+#include "server/shard/class_weights.h"
+#include "server/shard/head_call.h"
 
 namespace rowhouse::server {
 
-/// What the weight gradient of a head call is formed from, in one piece of
-/// backend memory: hidden states, targets as slots, merged statistics and the
-/// upstream gradient of its tokens. Must not outlive its backend.
+/// What the weight gradient of a head call is formed from: in one piece of
+/// backend memory hidden states, targets as slots, merged statistics and the
+/// loss's gradient by its tokens; and the terms of its loss. Must not outlive
+/// its backend.
 class HeadOperands {
  public:
-  /// Bytes of `token_count` tokens.
-  static int64_t SizeBytes(int64_t token_count, int64_t dim,
-                           kernels::DType hidden_dtype);
-
-  /// Room for the tokens, not filled.
+  /// Room for a call's tokens, not filled.
   ///
   /// Errors: the backend's, for want of memory.
   static absl::StatusOr<HeadOperands> Allocate(kernels::Backend& backend,
-                                               int64_t token_count, int64_t dim,
-                                               kernels::DType hidden_dtype);
+                                               const HeadHeader& header,
+                                               int64_t dim);
 
   int64_t token_count() const { return token_count_; }
   int64_t size_bytes() const { return memory_.size_bytes(); }
@@ -35,6 +36,16 @@ class HeadOperands {
   float* max_logits() const { return Floats(0); }
   float* exp_sums() const { return Floats(1); }
   float* upstream() const { return Floats(2); }
+  bool has_coefficients() const { return has_coefficients_; }
+  float* target() const { return Floats(3); }     ///< With coefficients; so
+  float* smoothing() const { return Floats(4); }  ///< is this.
+
+  float softcap() const { return softcap_; }
+  /// Null where there are none.
+  const ClassWeights* class_weights() const { return class_weights_.get(); }
+  void set_class_weights(std::shared_ptr<const ClassWeights> weights) {
+    class_weights_ = std::move(weights);
+  }
 
   kernels::HeadInputs inputs() const;
   kernels::HeadMerged merged() const;
@@ -50,6 +61,9 @@ class HeadOperands {
   int64_t token_count_ = 0;
   int64_t hidden_offset_ = 0;
   kernels::DType hidden_dtype_ = kernels::DType::kBf16;
+  bool has_coefficients_ = false;
+  float softcap_ = 0.0F;
+  std::shared_ptr<const ClassWeights> class_weights_;
 };
 
 }  // namespace rowhouse::server

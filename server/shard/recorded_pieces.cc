@@ -14,16 +14,36 @@ namespace {
 constexpr auto kIdBytes = static_cast<int64_t>(sizeof(int64_t));
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 constexpr int64_t kTokenFloats = 3;
+constexpr int64_t kCoefficients = 2;
 
 int64_t CountOf(const StagedPart& part) {
   return part.head() == nullptr ? part.row_count() : part.token_count();
+}
+
+// All but ids and payload.
+void ClearValues(RecordedPiece& piece) {
+  for (std::vector<float>* values :
+       {&piece.max_logits, &piece.exp_sums, &piece.upstream, &piece.target,
+        &piece.smoothing, &piece.class_weights}) {
+    values->clear();
+  }
+  piece.first_class_weight = 0;
+}
+
+// Of calls with tokens.
+int64_t ClassWeightCount(const StagedPart& part) {
+  if (part.token_count() == 0) return 0;
+  const ClassWeights* const weights = part.head()->class_weights();
+  return weights == nullptr ? 0 : weights->row_count;
 }
 
 int64_t FullItemBytes(const StagedPart& part, const ShardSpec& spec) {
   if (part.head() == nullptr) {
     return kIdBytes + spec.dim * kernels::SizeOf(spec.gradient_dtype);
   }
-  return kIdBytes + kTokenFloats * kFloatBytes +
+  const int64_t floats =
+      kTokenFloats + (part.head()->has_coefficients() ? kCoefficients : 0);
+  return kIdBytes + floats * kFloatBytes +
          spec.dim * kernels::SizeOf(part.head()->inputs().hidden_dtype);
 }
 
@@ -49,6 +69,8 @@ const StagedPart* RecordedPieces::NextPart(const RecordedEvent& event) {
     part_ = next->first;
     next_ = 0;
     left_ = CountOf(next->second);
+    next_class_weight_ = 0;
+    class_weights_left_ = ClassWeightCount(next->second);
     return &next->second;
   }
   rank_ = 0;
@@ -62,18 +84,41 @@ absl::StatusOr<bool> RecordedPieces::Next(const RecordedEvent& event,
       left_ > 0 ? &event.contributions.at(rank_).parts.at(part_)
                 : NextPart(event);
   if (part == nullptr) return false;
-  const int64_t most = std::max<int64_t>(1, max_bytes_ / ItemBytes(*part));
-  const int64_t count = std::min(most, left_);
   piece.trainer_rank = rank_;
   piece.part = part_;
   piece.head = part->head() != nullptr;
+  piece.softcap = piece.head ? part->head()->softcap() : 0.0F;
   piece.item_count = CountOf(*part);
   piece.first_item = next_;
+  ClearValues(piece);
+  if (class_weights_left_ > 0) {
+    ROWHOUSE_RETURN_IF_ERROR(ReadClassWeights(*part->head(), piece));
+    return true;
+  }
+  const int64_t most = std::max<int64_t>(1, max_bytes_ / ItemBytes(*part));
+  const int64_t count = std::min(most, left_);
   ROWHOUSE_RETURN_IF_ERROR(piece.head ? ReadTokens(*part->head(), count, piece)
                                       : ReadRows(*part, count, piece));
   next_ += count;
   left_ -= count;
   return true;
+}
+
+absl::Status RecordedPieces::ReadClassWeights(const HeadOperands& head,
+                                              RecordedPiece& piece) {
+  const int64_t most = std::max<int64_t>(1, max_bytes_ / kFloatBytes);
+  const int64_t count = std::min(most, class_weights_left_);
+  piece.payload.clear();
+  piece.ids.clear();
+  piece.hidden_dtype = head.inputs().hidden_dtype;
+  piece.first_class_weight = next_class_weight_;
+  piece.class_weights.resize(count);
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.Copy(head.class_weights()->values() + next_class_weight_,
+                    piece.class_weights.data(), count * kFloatBytes));
+  next_class_weight_ += count;
+  class_weights_left_ -= count;
+  return backend_.Synchronize();
 }
 
 int64_t RecordedPieces::ItemBytes(const StagedPart& part) const {
@@ -102,9 +147,6 @@ absl::Status RecordedPieces::ReadRows(const StagedPart& part, int64_t count,
   const int64_t row_bytes = spec_.dim * kernels::SizeOf(spec_.gradient_dtype);
   piece.ids.resize(count);
   piece.payload.resize(count * row_bytes);
-  piece.max_logits.clear();
-  piece.exp_sums.clear();
-  piece.upstream.clear();
   if (count > 0) {
     ROWHOUSE_RETURN_IF_ERROR(backend_.Copy(part.rows() + next_ * row_bytes,
                                            piece.payload.data(),
@@ -120,23 +162,20 @@ absl::Status RecordedPieces::ReadTokens(const HeadOperands& head, int64_t count,
   const int64_t full = targets_only_ ? 0 : count;
   piece.ids.resize(count);
   piece.payload.resize(full * row_bytes);
-  piece.max_logits.resize(full);
-  piece.exp_sums.resize(full);
-  piece.upstream.resize(full);
-  const kernels::HeadMerged merged = head.merged();
-  const struct {
-    const void* from;
-    void* to;
-    int64_t item_bytes;
-  } copies[] = {{head.hidden(), piece.payload.data(), row_bytes},
-                {merged.max_logits, piece.max_logits.data(), kFloatBytes},
-                {merged.exp_sums, piece.exp_sums.data(), kFloatBytes},
-                {merged.upstream, piece.upstream.data(), kFloatBytes}};
-  for (const auto& copy : copies) {
-    if (full == 0) break;
-    ROWHOUSE_RETURN_IF_ERROR(backend_.Copy(
-        static_cast<const char*>(copy.from) + next_ * copy.item_bytes, copy.to,
-        full * copy.item_bytes));
+  if (full == 0) return ReadIds(head.targets() + next_, piece);
+  ROWHOUSE_RETURN_IF_ERROR(backend_.Copy(head.hidden() + next_ * row_bytes,
+                                         piece.payload.data(),
+                                         full * row_bytes));
+  const auto read = [&](const float* from, std::vector<float>& to) {
+    to.resize(full);
+    return backend_.Copy(from + next_, to.data(), full * kFloatBytes);
+  };
+  ROWHOUSE_RETURN_IF_ERROR(read(head.max_logits(), piece.max_logits));
+  ROWHOUSE_RETURN_IF_ERROR(read(head.exp_sums(), piece.exp_sums));
+  ROWHOUSE_RETURN_IF_ERROR(read(head.upstream(), piece.upstream));
+  if (head.has_coefficients()) {
+    ROWHOUSE_RETURN_IF_ERROR(read(head.target(), piece.target));
+    ROWHOUSE_RETURN_IF_ERROR(read(head.smoothing(), piece.smoothing));
   }
   return ReadIds(head.targets() + next_, piece);
 }

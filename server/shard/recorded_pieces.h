@@ -42,6 +42,13 @@ struct RecordedPiece {
   std::vector<float> max_logits;  ///< A value a token; so are the next two.
   std::vector<float> exp_sums;
   std::vector<float> upstream;
+  std::vector<float> target;  ///< Coefficients, of a call that had them; so are
+  std::vector<float> smoothing;  ///< these.
+  float softcap = 0.0F;          ///< Of the part.
+  /// Of rows of the shard from `first_class_weight` on; a piece that has some
+  /// has nothing else, and comes before the part's tokens.
+  std::vector<float> class_weights;
+  int64_t first_class_weight = 0;
 };
 
 /// Goes through the parts of one event, by rank and number, in pieces; an empty
@@ -73,6 +80,7 @@ class RecordedPieces {
                         RecordedPiece& piece) const;
   absl::Status ReadTokens(const HeadOperands& head, int64_t count,
                           RecordedPiece& piece) const;
+  absl::Status ReadClassWeights(const HeadOperands& head, RecordedPiece& piece);
   int64_t ItemBytes(const StagedPart& part) const;
 
   const ShardSpec& spec_;
@@ -83,6 +91,8 @@ class RecordedPieces {
   int32_t part_ = -1;  // Of `rank_`; -1 before its first.
   int64_t next_ = 0;   // The part's next item; 0 with `left_` 0: go on.
   int64_t left_ = 0;   // Its items to come.
+  int64_t next_class_weight_ = 0;
+  int64_t class_weights_left_ = 0;
 };
 
 }  // namespace rowhouse::server

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/dtype.h"
+#include "server/shard/class_weights.h"
 #include "server/shard/dense_store.h"
 #include "server/shard/events.h"
 #include "server/shard/head_calls.h"
@@ -31,7 +32,8 @@ struct Bytes {
   }
 };
 
-constexpr Bytes kTokenBytes{32};  // A target, six statistics.
+// A target, a predicted row, four statistics, five values merged.
+constexpr Bytes kTokenBytes{52};
 constexpr Bytes kSlot{8};
 constexpr int64_t kMostReadBytes = 1 << 20;  // Of rows, in one message.
 constexpr float kSomeBias = 0;
@@ -51,9 +53,19 @@ Bytes HiddenBytes(const ShardSpec& spec) {
          Bytes{sizeof(float)};
 }
 
+// Class weights of every row; none without a head.
+Bytes ClassWeightBytes(const ShardSpec& spec) {
+  if (!spec.dense.has_value() || spec.dense->max_head_token_count == 0) {
+    return {0};
+  }
+  return Bytes{spec.placement.end_row(spec.shard_index) -
+               spec.placement.first_row(spec.shard_index)} *
+         Bytes{sizeof(float)};
+}
+
 // Of every trainer the tokens of two events, with one event's hidden gradients
-// and statistics on their way, and the calls that stage nothing; and logit
-// gradients that are kept.
+// and statistics on their way, and the calls that stage nothing; class weights;
+// and logit gradients that are kept.
 Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
   if (!spec.dense.has_value()) return {0};
   const Bytes tokens{spec.dense->max_head_token_count};
@@ -64,6 +76,7 @@ Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
   return trainers * (one * (Bytes{Events::kOpen} + kOthers) +
                      hidden * (Bytes{1} + kOthers)) +
          Bytes{limits.max_anonymous_head_call_count} * one +
+         Bytes{ClassWeightSets::kMost} * ClassWeightBytes(spec) +
          Bytes{DenseStore::KeptBytes(spec, limits.head_blocks)};
 }
 

@@ -50,6 +50,7 @@ ShardCore::ShardCore(const ShardSpec& spec, const ShardLimits& limits,
       history_(std::move(history)),
       events_(spec.trainer_count, spec.max_part_count),
       head_calls_(limits.max_anonymous_head_call_count),
+      class_weights_(backend),
       handles_(HandleRowLimit(spec)),
       pulls_(backend, limits.max_anonymous_pull_count),
       parked_(limits.max_parked_read_count) {}

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "kernels/backend.h"
 #include "server/shard/beta2_history.h"
+#include "server/shard/class_weights.h"
 #include "server/shard/dense_store.h"
 #include "server/shard/events.h"
 #include "server/shard/handles.h"
@@ -188,6 +189,7 @@ class ShardCore {
   Ledger ledger_;
   Landings landings_;
   HeadCalls head_calls_;
+  ClassWeightSets class_weights_;
   Handles handles_;
   Pulls pulls_;
   Parked parked_;

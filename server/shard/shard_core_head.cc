@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<HeadLanding>> ShardCore::OpenHead(
   }
   ROWHOUSE_ASSIGN_OR_RETURN(
       std::unique_ptr<HeadLanding> head,
-      HeadLanding::Create({spec_, range_, backend_}, header));
+      HeadLanding::Create({spec_, range_, backend_, class_weights_}, header));
   HeadCalls::Place place;
   place.trainer = header.trainer;
   place.event = header.event;

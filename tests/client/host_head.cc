@@ -74,7 +74,8 @@ HostHead::HostHead(const client::TableSpec& spec, std::vector<int64_t> bounds)
 }
 
 kernels::HeadResult HostHead::AddHead(const HostBatch& batch,
-                                      const std::vector<float>& upstream) {
+                                      const std::vector<float>& upstream,
+                                      const HostTerms& terms) {
   kernels::HeadProblem problem;
   problem.token_count = batch.token_count();
   problem.row_count = spec_.row_count;
@@ -90,6 +91,12 @@ kernels::HeadResult HostHead::AddHead(const HostBatch& batch,
   problem.bounds = bounds_;
   problem.main_grad = table_.main_grad;
   problem.bias_grad = table_.bias_grad;
+  problem.class_weights = terms.class_weights;
+  problem.softcap = terms.softcap;
+  problem.label_smoothing = terms.label_smoothing;
+  problem.z_loss = terms.z_loss;
+  problem.z_upstream = terms.z_upstream;
+  problem.predict = terms.predict;
   kernels::HeadResult result = kernels::RunHead(*backend_, problem);
   table_.main_grad = result.main_grad;
   table_.bias_grad = result.bias_grad;
@@ -97,10 +104,13 @@ kernels::HeadResult HostHead::AddHead(const HostBatch& batch,
 }
 
 reference::CrossEntropyResult HostHead::Exact(
-    const HostBatch& batch, const std::vector<float>& upstream) const {
+    const HostBatch& batch, const std::vector<float>& upstream,
+    const HostTerms& terms) const {
   return reference::LinearCrossEntropy(
       {batch.token_count(), spec_.row_count, spec_.dim, batch.hidden,
-       table_.weights, table_.bias, Ignoring(batch.targets), upstream});
+       table_.weights, table_.bias, Ignoring(batch.targets), upstream,
+       terms.class_weights, terms.softcap, terms.label_smoothing, terms.z_loss,
+       terms.z_upstream});
 }
 
 void HostHead::AddEmbedding(const std::vector<int64_t>& row_ids,

@@ -27,6 +27,16 @@ struct HostBatch {
   int64_t token_count() const { return std::ssize(targets); }
 };
 
+/// Terms of a loss, as `HeadProblem` has them.
+struct HostTerms {
+  std::vector<float> class_weights;
+  float softcap = 0;
+  double label_smoothing = 0;
+  double z_loss = 0;
+  std::vector<float> z_upstream;
+  bool predict = false;
+};
+
 /// Elements as the bytes of `dtype`, rounded where needed, and back.
 std::vector<std::byte> EncodeBytes(kernels::DType dtype,
                                    const std::vector<float>& values);
@@ -49,11 +59,13 @@ class HostHead {
 
   /// Adds a head call's weight gradient; `upstream` is [T].
   kernels::HeadResult AddHead(const HostBatch& batch,
-                              const std::vector<float>& upstream);
+                              const std::vector<float>& upstream,
+                              const HostTerms& terms = {});
 
   /// The same of the whole vocabulary in fp64; adds nothing.
   reference::CrossEntropyResult Exact(const HostBatch& batch,
-                                      const std::vector<float>& upstream) const;
+                                      const std::vector<float>& upstream,
+                                      const HostTerms& terms = {}) const;
 
   /// Adds an embedding's gradient rows.
   void AddEmbedding(const std::vector<int64_t>& row_ids,

@@ -29,7 +29,12 @@ server::HeadHeader HeaderOf(const HeadHeader& header) {
           .part = header.part,
           .token_count = header.token_count,
           .hidden_dtype = ToKernel(header.hidden_dtype),
-          .ignore_index = header.ignore_index};
+          .ignore_index = header.ignore_index,
+          .softcap = header.softcap,
+          .class_weights = header.class_weights,
+          .weighted_logit_sums = header.weighted_logit_sums,
+          .predicted = header.predicted,
+          .coefficients = header.coefficients};
 }
 
 absl::Status Lost() { return absl::UnavailableError("a message was lost"); }
@@ -96,6 +101,7 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
     const std::string_view hidden(
         reinterpret_cast<const char*>(tokens_.hidden.data()),
         tokens_.hidden.size());
+    ROWHOUSE_RETURN_IF_ERROR(LandClassWeights());
     while (input_count_ < header_.token_count) {
       const int64_t count =
           std::min(kTokensPerMessage, header_.token_count - input_count_);
@@ -110,15 +116,31 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
     return computed.Wait().status();
   }
 
+  absl::Status LandClassWeights() {
+    const std::span<const float> weights = tokens_.class_weights;
+    for (int64_t first = head_->class_weights_complete() ? std::ssize(weights)
+                                                         : 0;
+         first < std::ssize(weights); first += kTokensPerMessage) {
+      ROWHOUSE_RETURN_IF_ERROR(head_->AppendClassWeights(
+          first,
+          weights.subspan(first, std::min(kTokensPerMessage,
+                                          std::ssize(weights) - first))));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status ReadStatistics(const HeadStatisticsOut& out) {
     for (int64_t first = 0; first < header_.token_count;
          first += kTokensPerMessage) {
       const int64_t count =
           std::min(kTokensPerMessage, header_.token_count - first);
+      const auto share = [&](auto values) {
+        return values.empty() ? values : values.subspan(first, count);
+      };
       ROWHOUSE_RETURN_IF_ERROR(head_->ReadStatistics(
-          first, {out.max_logits.subspan(first, count),
-                  out.exp_sums.subspan(first, count),
-                  out.target_logits.subspan(first, count)}));
+          first,
+          {share(out.max_logits), share(out.exp_sums), share(out.target_logits),
+           share(out.weighted_logit_sums), share(out.predicted)}));
     }
     return absl::OkStatus();
   }
@@ -129,10 +151,13 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
          first += kTokensPerMessage) {
       const int64_t count =
           std::min(kTokensPerMessage, header_.token_count - first);
+      const auto share = [&](std::span<const float> values) {
+        return values.empty() ? values : values.subspan(first, count);
+      };
       ROWHOUSE_RETURN_IF_ERROR(
-          head_->AppendMerged({first, merged.max_logits.subspan(first, count),
-                               merged.exp_sums.subspan(first, count),
-                               merged.upstream.subspan(first, count)}));
+          head_->AppendMerged({first, share(merged.max_logits),
+                               share(merged.exp_sums), share(merged.upstream),
+                               share(merged.target), share(merged.smoothing)}));
     }
     const RunningCall call(context, shard_);
     Pending<absl::StatusOr<server::PartReceipt>> finished;

@@ -65,6 +65,11 @@ RecordedPart FromServer(server::RecordedPiece piece) {
   part.max_logits = std::move(piece.max_logits);
   part.exp_sums = std::move(piece.exp_sums);
   part.upstream = std::move(piece.upstream);
+  part.target = std::move(piece.target);
+  part.smoothing = std::move(piece.smoothing);
+  part.softcap = piece.softcap;
+  part.class_weights = std::move(piece.class_weights);
+  part.first_class_weight = piece.first_class_weight;
   return part;
 }
 

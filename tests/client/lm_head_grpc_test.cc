@@ -134,6 +134,59 @@ TEST_F(LmHeadGrpcTest, ADenseTableComesBackAsItWasMade) {
             "BAD_SPEC");
 }
 
+// Class weights of a slice in two messages.
+TEST_F(LmHeadGrpcTest, CallsWithAllTermsGiveTheOraclesBits) {
+  TableSpec spec = Spec();
+  spec.row_count = 600'000;
+  spec.dim = 2;
+  spec.shard_bounds = {0, 270'000, 600'000};
+  HostHead host(spec, spec.shard_bounds);
+  ASSERT_THAT(cluster_->CreateTable("wide", spec), IsOk());
+  const auto trainer = Trainer::Join(*cluster_, "wide", 0);
+  ASSERT_THAT(trainer, IsOk());
+  const auto head = LmHead::Create(**trainer);
+  ASSERT_THAT(head, IsOk());
+  rowhouse::testing::HostTerms terms;
+  terms.label_smoothing = 0.3;
+  terms.z_loss = 0.01;
+  terms.softcap = 5.0F;
+  terms.predict = true;
+  for (int64_t v = 0; v < spec.row_count; ++v) {
+    terms.class_weights.push_back(random_.Uniform(0.0F, 2.0F));
+  }
+  for (int64_t event = 1; event <= 2; ++event) {  // The first is of zeros.
+    HostBatch batch{kernels::DType::kBf16,
+                    RandomValues(kernels::DType::kBf16, 1.0F, 3 * 2),
+                    {0, 269'999 + event, 599'999}};
+    const auto hidden = EncodeBytes(batch.hidden_dtype, batch.hidden);
+    const auto loss =
+        (*head)->Forward({hidden, DType::kBf16, batch.targets},
+                         {.event = event,
+                          .reduction = LossReduction::kSum,
+                          .terms = {.label_smoothing = terms.label_smoothing,
+                                    .z_loss = terms.z_loss,
+                                    .softcap = terms.softcap,
+                                    .class_weights = terms.class_weights,
+                                    .predict = true}});
+    ASSERT_THAT(loss, IsOk());
+    std::vector<std::byte> out(hidden.size());
+    ASSERT_THAT((*loss)->Backward(1.0, out), IsOk());
+    const kernels::HeadResult want = host.AddHead(batch, {1, 1, 1}, terms);
+    EXPECT_EQ(kernels::BitsOf(std::vector((*loss)->token_losses().begin(),
+                                          (*loss)->token_losses().end())),
+              kernels::BitsOf(want.loss));
+    EXPECT_EQ(
+        std::vector((*loss)->predicted().begin(), (*loss)->predicted().end()),
+        want.predicted);
+    EXPECT_EQ(out, EncodeBytes(batch.hidden_dtype, want.hidden_gradient));
+    const AdamWOptions step = {.learning_rate = 0.05};
+    ASSERT_THAT((*trainer)->SealAndCommit(event, MakeAdamWScalars(step, event)),
+                IsOk());
+    host.Apply(step, static_cast<int>(event));
+    EXPECT_EQ(cluster_->Digest("wide", event)->digest, host.Digest());
+  }
+}
+
 TEST_F(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {
   const AdamWOptions step = {.learning_rate = 0.01};
   for (int64_t event = 1; event <= 3; ++event) {

@@ -128,16 +128,38 @@ class AnyLanguageDenseTest(ClusterTest):
             table=self.TABLE, event=event, token_count=token_count,
             hidden_dtype=self.DTYPE, **more)
 
-    def open_head(self, header, hidden, targets, tokens_a_message):
-        """(streams, statistics by slice: (max, sum, target logit) a token)"""
-        streams, slices = [], []
-        for shard in self.shards:
+    def send_inputs(self, header, hidden, targets, tokens_a_message,
+                    class_weights=()):
+        """A stream to each slice."""
+        streams = []
+        for shard, low, high in zip(self.shards, BOUNDS, BOUNDS[1:]):
             streams.append(HeadStream(shard, header, DIM))
+            weights = class_weights[low:high]
+            for first in range(0, len(weights), 50):
+                streams[-1].send(class_weights=dict(
+                    first_row=first, class_weights=weights[first:first + 50]))
             for first in range(0, len(targets), tokens_a_message):
                 chosen = slice(first, first + tokens_a_message)
                 streams[-1].send(inputs=dict(
                     first_token=first, targets=targets[chosen],
                     hidden=b"".join(map(pack, hidden[chosen]))))
+        return streams
+
+    @staticmethod
+    def read_gradient(streams, token_count):
+        """The hidden gradient; the streams end."""
+        total = [0.0] * (token_count * DIM)
+        for stream in streams:
+            messages = stream.read("gradients", token_count)
+            values = unpack(b"".join(m.hidden_gradient for m in messages))
+            total = [fl(a + b) for a, b in zip(total, values)]
+            stream.read_end()
+        return [total[i:i + DIM] for i in range(0, len(total), DIM)]
+
+    def open_head(self, header, hidden, targets, tokens_a_message):
+        """(streams, statistics by slice: (max, sum, target logit) a token)"""
+        streams = self.send_inputs(header, hidden, targets, tokens_a_message)
+        slices = []
         for stream in streams:
             tokens = []
             for message in stream.read("statistics", len(targets)):
@@ -183,14 +205,7 @@ class AnyLanguageDenseTest(ClusterTest):
                     max_logits=[m for _, m, _ in merged[chosen]],
                     exp_sums=[s for _, _, s in merged[chosen]],
                     upstream_gradients=upstream[chosen]))
-        total = [0.0] * (len(targets) * DIM)
-        for stream in streams:
-            messages = stream.read("gradients", len(targets))
-            values = unpack(b"".join(m.hidden_gradient for m in messages))
-            total = [fl(a + b) for a, b in zip(total, values)]
-            stream.read_end()
-        rows = [total[i:i + DIM] for i in range(0, len(total), DIM)]
-        return slices, merged, rows
+        return slices, merged, self.read_gradient(streams, len(targets))
 
     def near(self, actual, expected, tolerance=FP32):
         """Within `tolerance` of the largest value."""
@@ -367,6 +382,94 @@ class AnyLanguageDenseTest(ClusterTest):
         scale = scalars["gradient_scale"] / 2
         return (scalars["learning_rate"] / scalars["eps"] * scale
                 * FP32 * largest + 4 * 2.0**-24)
+
+    def test_a_loss_with_smoothing_and_class_weights(self):
+        rng = random.Random(12)
+        t = pb("table")
+        self.TABLE = "tables/terms"
+        self.create(t.TableSpec(
+            row_count=ROWS, dim=DIM, row_dtype=t.DATA_TYPE_FP32,
+            gradient_dtype=t.DATA_TYPE_FP32, shard_count=SHARDS,
+            shard_bounds=BOUNDS, initializer=t.RowInitializer(
+                uniform=t.RowInitializer.Uniform(seed=9, bound=0.3)),
+            trainer_count=1, gradient_reduction=t.GRADIENT_REDUCTION_SUM,
+            max_contribution_row_count=1, max_part_count=1,
+            dense=t.DenseTable(has_bias=True, max_head_token_count=ROWS)))
+        oracle = Oracle(9, 0.3)
+        trainer = self.open_session(0)
+        hidden, targets = self.tokens(rng, 23)
+        weights = [fl(rng.uniform(0, 2)) for _ in range(ROWS)]
+        smoothing, weight_sum = 0.2, sum(weights)
+        share = smoothing / ROWS
+
+        # The call, as proto/README.md tells it.
+        streams = self.send_inputs(
+            self.header(len(targets), 1, trainer=trainer, part=0,
+                        class_weights=True, weighted_logit_sums=True,
+                        predicted_rows=True, coefficients=True),
+            hidden, targets, 9, weights)
+        slices, extra = [], []
+        for stream in streams:
+            messages = stream.read("statistics", len(targets))
+            slices.append([s for m in messages for s in zip(
+                m.max_logits, m.exp_sums, m.target_logits)])
+            extra.append([s for m in messages for s in zip(
+                m.max_logits, m.weighted_logit_sums, m.predicted_rows)])
+        divisor = sum(weights[y] for y in targets if y != IGNORED)
+        losses, predicted, merged = [], [], []
+        for y, (plain, top, total), of_slices in zip(
+                targets, self.merge(slices, targets), zip(*extra)):
+            predicted.append(next(row for m, _, row in of_slices if m == top))
+            z = 0.0
+            for _, weighted, _ in of_slices:
+                z = fl(z + weighted)
+            hard = 0.0 if y == IGNORED else (1 - smoothing) * weights[y]
+            soft = 0.0 if y == IGNORED else share
+            lse = top + math.log(total)
+            losses.append(hard * plain + soft * (weight_sum * lse - z))
+            merged.append((top, total, fl((hard + soft * weight_sum) / divisor),
+                           fl(hard / divisor), fl(soft / divisor)))
+        columns = list(zip(*merged))
+        for stream in streams:
+            stream.send(merged_statistics=dict(
+                first_token=0, max_logits=columns[0], exp_sums=columns[1],
+                upstream_gradients=columns[2], target_coefficients=columns[3],
+                smoothing_coefficients=columns[4]))
+        hidden_gradient = self.read_gradient(streams, len(targets))
+
+        # The loss and its gradient from the definition, in fp64.
+        expected, rows, main_grad = [], [], [[0.0] * (DIM + 1) for _ in oracle.p]
+        transposed = list(zip(*oracle.weights()))
+        statistics = oracle.losses(hidden, targets)[1]
+        for h, y, (logits, top, total) in zip(hidden, targets, statistics):
+            lse = top + math.log(total)
+            q = [share * w for w in weights]  # What each row's log counts.
+            if y != IGNORED:
+                q[y] += (1 - smoothing) * weights[y]
+            else:
+                q = [0.0] * ROWS
+            expected.append(sum(a * (lse - x) for a, x in zip(q, logits)))
+            dz = [(sum(q) * math.exp(x - lse) - a) / divisor
+                  for a, x in zip(q, logits)]
+            rows += [dot(column, dz) for column in transposed]
+            for row, d in zip(main_grad, dz):
+                row[:] = [a + d * b for a, b in zip(row, h + [1.0])]
+        self.near(losses, expected)
+        self.near(sum(hidden_gradient, []), rows)
+        self.assertEqual(predicted, [x.index(max(x)) for x, _, _ in statistics])
+
+        self.seal([trainer], 1, part_count=1)
+        scalars = self.commit_adamw([trainer], 1)
+        oracle.adamw(main_grad, scalars, divisor=1)
+        # As for `run_head_event`.
+        largest = max(abs(x) for row in main_grad for x in row)
+        tolerance = (scalars["learning_rate"] / scalars["eps"]
+                     * scalars["gradient_scale"] * FP32 * largest
+                     + 4 * 2.0**-24)
+        for actual, wanted in zip(self.pull(list(range(ROWS)), 1),
+                                  oracle.weights()):
+            self.assertLessEqual(
+                max(abs(a - b) for a, b in zip(actual, wanted)), tolerance)
 
     def test_a_bad_target_is_refused_with_its_reason(self):
         t = pb("table")

@@ -365,21 +365,31 @@ TEST_P(CpuIsaTest, Head) {
       const Bytes bias = RandomElements(random, rows, DType::kFp32);
       std::vector<int64_t> targets =
           RandomIntegers<int64_t>(random, tokens, rows);
-      std::vector<float> statistics(static_cast<size_t>(3 * tokens), 0.0F);
+      std::vector<float> statistics(static_cast<size_t>(4 * tokens), 0.0F);
+      std::vector<int64_t> predicted(static_cast<size_t>(tokens));
       float* const max = statistics.data();
-      const HeadSlice slice = {weights.data(), dtype,
-                               random.Chance(0.7)
-                                   ? reinterpret_cast<const float*>(bias.data())
-                                   : nullptr,
-                               rows, dim};
+      const Bytes class_weights = RandomElements(random, rows, DType::kFp32);
+      const auto perhaps = [&](const Bytes& values) {
+        return random.Chance(0.7)
+                   ? reinterpret_cast<const float*>(values.data())
+                   : nullptr;
+      };
+      const HeadSlice slice = {weights.data(),
+                               dtype,
+                               perhaps(bias),
+                               rows,
+                               dim,
+                               perhaps(class_weights),
+                               random.Chance(0.5) ? 4.0F : 0.0F};
       const HeadInputs inputs = {hidden.data(), dtype, tokens, targets.data()};
-      EXPECT_TRUE(
-          backend
-              .HeadTokenStatistics(slice, inputs, {4, 16},
-                                   {max, max + tokens, max + 2 * tokens})
-              .ok());
+      EXPECT_TRUE(backend
+                      .HeadTokenStatistics(slice, inputs, {4, 16},
+                                           {max, max + tokens, max + 2 * tokens,
+                                            max + 3 * tokens, predicted.data()})
+                      .ok());
       Bytes left;
       for (const float x : statistics) Append(left, x);
+      for (const int64_t row : predicted) Append(left, row);
       return left;
     });
   }

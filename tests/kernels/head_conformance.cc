@@ -283,8 +283,9 @@ TEST_P(BackendTest, HeadWeightGradientHonoursTheRowStrideOfMainGrad) {
     const auto main_grad = Array(Encode(main, {1, 1, 9, 1, 1, 9}));
     ASSERT_THAT(backend_->HeadWeightGradient(
                     slice, inputs,
-                    {merged.data(), merged.data() + 1, merged.data() + 2}, {},
-                    {}, {main_grad.data(), main, 2, 2, 3}, nullptr),
+                    {merged.data(), merged.data() + 1, merged.data() + 2,
+                     merged.data() + 2},
+                    {}, {}, {main_grad.data(), main, 2, 2, 3}, nullptr),
                 IsOk());
     EXPECT_THAT(Decode(main, main_grad.Download()),
                 ElementsAre(0.5F, 0.0F, 9.0F, 1.5F, 2.0F, 9.0F));

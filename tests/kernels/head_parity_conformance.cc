@@ -83,9 +83,15 @@ HeadProblem RandomProblem(Random& random, DType hidden, DType weight,
 // Relative error of a token's softmax: the logits' own, twice, for the
 // normalizer has it too; the sum of exponentials; and the roundings of the
 // exponential's argument (below 104) and of the few operations around it.
+// A softcap adds its own roundings, of logits up to the cap, and the error of
+// its slope, at most twice that of the tanh.
 double SoftmaxError(const HeadProblem& problem, double logit_terms) {
-  return 2 * SumError(problem.dim) * logit_terms + SumError(problem.row_count) +
-         128 * kUnit;
+  const double logit_error = SumError(problem.dim) * logit_terms;
+  const double error =
+      2 * logit_error + SumError(problem.row_count) + 128 * kUnit;
+  if (problem.softcap == 0) return error;
+  return error + 2 * logit_error / problem.softcap +
+         16 * kUnit * (problem.softcap + 1);
 }
 
 void ExpectWithin(float got, double want, double bound, const char* what,
@@ -100,8 +106,11 @@ void ExpectLossAndHiddenGradient(const HeadProblem& problem,
   const DType compute = ComputeType(problem.hidden_dtype, problem.weight_dtype);
   for (size_t t = 0; t < got.loss.size(); ++t) {
     const double error = SoftmaxError(problem, want.largest_logit_terms[t]);
-    ExpectWithin(got.loss[t], want.loss[t],
-                 error + 4 * kUnit * (std::abs(want.loss[t]) + 1), "loss", t);
+    ExpectWithin(
+        got.loss[t], want.loss[t],
+        error * want.loss_terms[t] +
+            4 * kUnit * (std::abs(want.loss[t]) + want.loss_terms[t] + 1),
+        "loss", t);
     for (size_t j = 0; j < static_cast<size_t>(problem.dim); ++j) {
       const size_t i = t * static_cast<size_t>(problem.dim) + j;
       ExpectWithin(
@@ -140,6 +149,14 @@ void ExpectWeightGradient(const HeadProblem& problem, const HeadResult& got,
   }
 }
 
+reference::CrossEntropyResult Exact(const HeadProblem& problem) {
+  return reference::LinearCrossEntropy(
+      {problem.token_count, problem.row_count, problem.dim, problem.hidden,
+       problem.weights, problem.bias, problem.targets, problem.upstream,
+       problem.class_weights, problem.softcap, problem.label_smoothing,
+       problem.z_loss, problem.z_upstream});
+}
+
 TEST_P(BackendTest, HeadEqualsAnFp64OracleWithinItsRoundings) {
   Random random(71);
   SCOPED_TRACE(random.Trace());
@@ -154,13 +171,78 @@ TEST_P(BackendTest, HeadEqualsAnFp64OracleWithinItsRoundings) {
         const HeadProblem problem =
             RandomProblem(random, hidden, weight, main, has_bias);
         const HeadResult got = RunHead(*backend_, problem);
-        const reference::CrossEntropyResult want =
-            reference::LinearCrossEntropy(
-                {problem.token_count, problem.row_count, problem.dim,
-                 problem.hidden, problem.weights, problem.bias, problem.targets,
-                 problem.upstream});
+        const reference::CrossEntropyResult want = Exact(problem);
         ExpectLossAndHiddenGradient(problem, got, want);
         ExpectWeightGradient(problem, got, want);
+      }
+    }
+  }
+}
+
+// Up to eight slices of any sizes.
+std::vector<int64_t> RandomBounds(Random& random, int64_t row_count) {
+  std::vector<int64_t> bounds = {0, row_count};
+  for (int64_t cuts = random.Integer(0, 7); cuts > 0; --cuts) {
+    bounds.push_back(random.Integer(0, row_count));
+  }
+  std::sort(bounds.begin(), bounds.end());
+  return bounds;
+}
+
+// Adds the terms whose bits are set.
+void AddTerms(Random& random, int chosen, HeadProblem& problem) {
+  if ((chosen & 1) != 0) problem.label_smoothing = random.Uniform(0.01F, 0.9F);
+  if ((chosen & 2) != 0) problem.z_loss = random.Uniform(1e-4F, 0.1F);
+  if ((chosen & 4) != 0) problem.softcap = random.Uniform(2.0F, 40.0F);
+  if ((chosen & 8) == 0) return;
+  for (int64_t v = 0; v < problem.row_count; ++v) {
+    problem.class_weights.push_back(
+        random.Chance(0.2) ? 0.0F : random.Uniform(0.0F, 3.0F));
+  }
+  for (const float g : problem.upstream) {  // As a mean has it.
+    problem.z_upstream.push_back(g == 0 ? 0.0F : random.Uniform(0.1F, 1.0F));
+  }
+}
+
+// A predicted row's exact logit is the largest, but for roundings.
+void ExpectPredicted(const HeadProblem& problem, const HeadResult& got,
+                     const reference::CrossEntropyResult& want) {
+  ASSERT_EQ(std::ssize(got.predicted), problem.token_count);
+  for (size_t t = 0; t < got.predicted.size(); ++t) {
+    const auto row =
+        want.logits.begin() + static_cast<int64_t>(t) * problem.row_count;
+    ASSERT_GE(got.predicted[t], 0);
+    ASSERT_LT(got.predicted[t], problem.row_count);
+    EXPECT_GE(row[got.predicted[t]],
+              *std::max_element(row, row + problem.row_count) -
+                  SoftmaxError(problem, want.largest_logit_terms[t]))
+        << "token " << t;
+  }
+}
+
+TEST_P(BackendTest, HeadWithAllItsTermsEqualsAnFp64Oracle) {
+  Random random(78);
+  SCOPED_TRACE(random.Trace());
+  const std::pair<DType, DType> types[] = {{DType::kFp32, DType::kFp32},
+                                           {DType::kBf16, DType::kBf16},
+                                           {DType::kFp16, DType::kFp16},
+                                           {DType::kBf16, DType::kFp32}};
+  for (const auto& [hidden, weight] : types) {
+    for (int chosen = 1; chosen < 16; ++chosen) {
+      for (const bool has_bias : {false, true}) {
+        SCOPED_TRACE(chosen);
+        HeadProblem problem =
+            RandomProblem(random, hidden, weight, DType::kFp32, has_bias);
+        problem.bounds = RandomBounds(random, problem.row_count);
+        problem.predict = true;
+        AddTerms(random, chosen, problem);
+        const HeadResult got = RunHead(*backend_, problem);
+        const reference::CrossEntropyResult want = Exact(problem);
+        ExpectLossAndHiddenGradient(problem, got, want);
+        ExpectWeightGradient(problem, got, want);
+        ExpectPredicted(problem, got, want);
+        problem.keep = !problem.keep;
+        ExpectSameBits(RunHead(*backend_, problem), got);
       }
     }
   }

@@ -1,6 +1,8 @@
 #include "tests/kernels/head_problem.h"
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "tests/kernels/backend_conformance.h"
@@ -26,6 +28,28 @@ std::vector<int64_t> LocalTargets(const HeadProblem& problem, int64_t first,
   return local;
 }
 
+// Of one slice; without those that are not asked for.
+struct SliceStatistics {
+  std::vector<float> max_logits, exp_sums, target_logits, weighted_logit_sums;
+  std::vector<int64_t> predicted;
+
+  static SliceStatistics Of(const HeadProblem& problem) {
+    const auto tokens = static_cast<size_t>(problem.token_count);
+    const std::vector<float> floats(tokens, kPoison);
+    SliceStatistics statistics = {floats, floats, floats, {}, {}};
+    if (problem.label_smoothing > 0) statistics.weighted_logit_sums = floats;
+    if (problem.predict) statistics.predicted.assign(tokens, 12345);
+    return statistics;
+  }
+  HeadStatistics view() {
+    const auto data = [](auto& values) {
+      return values.empty() ? nullptr : values.data();
+    };
+    return {max_logits.data(), exp_sums.data(), target_logits.data(),
+            data(weighted_logit_sums), data(predicted)};
+  }
+};
+
 // One slice with its gradients in the backend's memory.
 class Slice {
  public:
@@ -48,20 +72,29 @@ class Slice {
         bias_grad_(backend, problem.bias.empty()
                                 ? std::vector<float>()
                                 : Before(problem.bias_grad, 1, first, last)),
+        class_weights_(backend,
+                       problem.class_weights.empty()
+                           ? std::vector<float>()
+                           : Rows(problem.class_weights, 1, first, last)),
         kept_(backend,
               std::vector<uint8_t>(
                   problem.keep ? static_cast<size_t>(KeptBytes()) : 0, 0xff)) {}
 
-  // max, sum, target logit, one after another.
-  std::vector<float> Statistics() {
-    const auto tokens = static_cast<size_t>(problem_.token_count);
-    const BackendArray<float> out(backend_,
-                                  std::vector<float>(3 * tokens, kPoison));
+  SliceStatistics Statistics() {
+    const SliceStatistics poison = SliceStatistics::Of(problem_);
+    const BackendArray<float> max_logits(backend_, poison.max_logits);
+    const BackendArray<float> exp_sums(backend_, poison.exp_sums);
+    const BackendArray<float> target_logits(backend_, poison.target_logits);
+    const BackendArray<float> sums(backend_, poison.weighted_logit_sums);
+    const BackendArray<int64_t> predicted(backend_, poison.predicted);
     EXPECT_THAT(backend_.HeadTokenStatistics(
                     slice(), inputs(), problem_.blocks,
-                    {out.data(), out.data() + tokens, out.data() + 2 * tokens}),
+                    {max_logits.data(), exp_sums.data(), target_logits.data(),
+                     poison.weighted_logit_sums.empty() ? nullptr : sums.data(),
+                     poison.predicted.empty() ? nullptr : predicted.data()}),
                 IsOk());
-    return out.Download();
+    return {max_logits.Download(), exp_sums.Download(),
+            target_logits.Download(), sums.Download(), predicted.Download()};
   }
 
   std::vector<float> HiddenGradient(const HeadMerged& merged) {
@@ -101,9 +134,13 @@ class Slice {
                           : Rows(values, columns, first, last);
   }
   HeadSlice slice() const {
-    return {weights_.data(), problem_.weight_dtype,
-            problem_.bias.empty() ? nullptr : bias_.data(), row_count_,
-            problem_.dim};
+    return {weights_.data(),
+            problem_.weight_dtype,
+            problem_.bias.empty() ? nullptr : bias_.data(),
+            row_count_,
+            problem_.dim,
+            problem_.class_weights.empty() ? nullptr : class_weights_.data(),
+            problem_.softcap};
   }
   HeadInputs inputs() const {
     return {hidden_.data(), problem_.hidden_dtype, problem_.token_count,
@@ -124,6 +161,7 @@ class Slice {
   BackendArray<uint8_t> hidden_;
   BackendArray<uint8_t> main_grad_;
   BackendArray<float> bias_grad_;
+  BackendArray<float> class_weights_;
   BackendArray<uint8_t> kept_;
 };
 
@@ -131,47 +169,97 @@ void Append(std::vector<float>& to, const std::vector<float>& values) {
   to.insert(to.end(), values.begin(), values.end());
 }
 
-void MergeSlices(const HeadProblem& problem,
-                 std::vector<std::vector<float>> statistics,
-                 HeadResult& result) {
-  const auto tokens = static_cast<size_t>(problem.token_count);
-  std::vector<HeadStatistics> views;
-  for (std::vector<float>& slice : statistics) {
-    views.push_back(
-        {slice.data(), slice.data() + tokens, slice.data() + 2 * tokens});
+// Merged statistics, and what the client makes of them.
+class MergedLoss {
+ public:
+  MergedLoss(const HeadProblem& problem,
+             std::vector<SliceStatistics> statistics)
+      : problem_(problem), merged_(SliceStatistics::Of(problem)) {
+    std::vector<HeadStatistics> views;
+    for (size_t s = 0; s < statistics.size(); ++s) {
+      for (int64_t& row : statistics[s].predicted) {
+        if (row >= 0) row += problem.bounds[s];
+      }
+      views.push_back(statistics[s].view());
+    }
+    MergeHeadStatistics(views, problem.token_count, merged_.view());
   }
-  result.max_logits.resize(tokens);
-  result.exp_sums.resize(tokens);
-  result.loss.resize(tokens);
-  std::vector<float> targets(tokens);
-  MergeHeadStatistics(
-      views, problem.token_count,
-      {result.max_logits.data(), result.exp_sums.data(), targets.data()});
-  for (size_t t = 0; t < tokens; ++t) {
-    if (problem.targets[t] < 0) continue;
-    result.loss[t] =
-        HeadLoss(result.max_logits[t], result.exp_sums[t], targets[t]);
+
+  const SliceStatistics& statistics() const { return merged_; }
+
+  float LossOf(size_t t) const {
+    if (problem_.targets[t] < 0) return 0.0F;
+    const HeadTokenLoss loss = kernels::LossOf(problem_.terms(), Token(t));
+    return static_cast<float>(loss.cross_entropy + loss.z_loss);
   }
-}
+
+  HeadCoefficients CoefficientsOf(size_t t) const {
+    if (problem_.targets[t] < 0) return {};
+    const std::vector<float>& z_upstream =
+        problem_.z_upstream.empty() ? problem_.upstream : problem_.z_upstream;
+    return kernels::CoefficientsOf(problem_.terms(), Token(t),
+                                   problem_.upstream[t], z_upstream[t]);
+  }
+
+ private:
+  HeadToken Token(size_t t) const {
+    const auto target = static_cast<size_t>(problem_.targets[t]);
+    return {
+        merged_.max_logits[t], merged_.exp_sums[t], merged_.target_logits[t],
+        merged_.weighted_logit_sums.empty() ? 0.0F
+                                            : merged_.weighted_logit_sums[t],
+        problem_.class_weights.empty()
+            ? 1.0
+            : static_cast<double>(problem_.class_weights[target])};
+  }
+
+  const HeadProblem& problem_;
+  SliceStatistics merged_;
+};
 
 }  // namespace
+
+HeadLossTerms HeadProblem::terms() const {
+  const double sum =
+      std::accumulate(class_weights.begin(), class_weights.end(), 0.0);
+  return {label_smoothing, z_loss,
+          class_weights.empty() ? static_cast<double>(row_count) : sum,
+          std::max<int64_t>(row_count, 1)};
+}
 
 HeadResult RunHead(Backend& backend, const HeadProblem& problem) {
   HeadResult result;
   std::vector<std::unique_ptr<Slice>> slices;
-  std::vector<std::vector<float>> statistics;
+  std::vector<SliceStatistics> statistics;
   for (size_t s = 0; s + 1 < problem.bounds.size(); ++s) {
     slices.push_back(std::make_unique<Slice>(
         backend, problem, problem.bounds[s], problem.bounds[s + 1]));
     statistics.push_back(slices.back()->Statistics());
   }
-  MergeSlices(problem, std::move(statistics), result);
+  const MergedLoss loss(problem, std::move(statistics));
+  result.max_logits = loss.statistics().max_logits;
+  result.exp_sums = loss.statistics().exp_sums;
+  result.predicted = loss.statistics().predicted;
+  std::vector<float> probabilities;
+  std::vector<float> targets;
+  std::vector<float> smoothings;
+  for (size_t t = 0; t < problem.targets.size(); ++t) {
+    result.loss.push_back(loss.LossOf(t));
+    const HeadCoefficients coefficients = loss.CoefficientsOf(t);
+    probabilities.push_back(coefficients.probability);
+    targets.push_back(coefficients.target);
+    smoothings.push_back(coefficients.smoothing);
+  }
 
   const BackendArray<float> max_logits(backend, result.max_logits);
   const BackendArray<float> exp_sums(backend, result.exp_sums);
-  const BackendArray<float> upstream(backend, problem.upstream);
-  const HeadMerged merged = {max_logits.data(), exp_sums.data(),
-                             upstream.data()};
+  const BackendArray<float> probability(backend, probabilities);
+  const BackendArray<float> target(backend, targets);
+  const BackendArray<float> smoothing(backend, smoothings);
+  const HeadMerged merged = {
+      max_logits.data(), exp_sums.data(), probability.data(),
+      targets == probabilities ? probability.data() : target.data(),
+      problem.label_smoothing > 0 ? smoothing.data() : nullptr};
   result.hidden_gradient.resize(problem.hidden.size());
   for (const std::unique_ptr<Slice>& slice : slices) {
     const std::vector<float> share = slice->HiddenGradient(merged);
@@ -194,6 +282,7 @@ void ExpectSameBits(const HeadResult& got, const HeadResult& want) {
   EXPECT_EQ(BitsOf(got.hidden_gradient), BitsOf(want.hidden_gradient));
   EXPECT_EQ(BitsOf(got.main_grad), BitsOf(want.main_grad));
   EXPECT_EQ(BitsOf(got.bias_grad), BitsOf(want.bias_grad));
+  EXPECT_EQ(got.predicted, want.predicted);
 }
 
 }  // namespace rowhouse::kernels

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/head_loss.h"
 
 namespace rowhouse::kernels {
 
@@ -26,8 +27,16 @@ struct HeadProblem {
   std::vector<int64_t> bounds;   // Slice s: rows [bounds[s], bounds[s + 1]).
   HeadBlocks blocks;
   bool keep = false;  // Whether the logit gradient is kept for the weights'.
-  std::vector<float> main_grad;  // Before; empty: zeros.
-  std::vector<float> bias_grad;  // Before; empty: zeros.
+  std::vector<float> main_grad;      // Before; empty: zeros.
+  std::vector<float> bias_grad;      // Before; empty: zeros.
+  std::vector<float> class_weights;  // [row_count], or empty: none.
+  float softcap = 0;                 // 0: none.
+  double label_smoothing = 0;
+  double z_loss = 0;
+  std::vector<float> z_upstream;  // Of the z-loss; empty: `upstream`.
+  bool predict = false;           // Whether to ask for predicted rows.
+
+  HeadLossTerms terms() const;
 };
 
 struct HeadResult {
@@ -37,6 +46,7 @@ struct HeadResult {
   std::vector<float> hidden_gradient;  // fp32, slices summed in order.
   std::vector<float> main_grad;        // After, all slices.
   std::vector<float> bias_grad;        // After; empty without a bias.
+  std::vector<int64_t> predicted;      // Empty if not asked for.
 };
 
 HeadResult RunHead(Backend& backend, const HeadProblem& problem);

@@ -7,6 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "kernels/exp.h"
+#include "kernels/head_loss.h"
+#include "kernels/tanh.h"
 
 namespace rowhouse::kernels {
 namespace {
@@ -18,13 +20,16 @@ static_assert(Exp(-0.0F) == 1.0F);
 static_assert(ComputeType(DType::kBf16, DType::kBf16) == DType::kBf16);
 static_assert(ComputeType(DType::kFp16, DType::kBf16) == DType::kFp32);
 
-// In units of the last place of the result's binade.
-double ErrorOfExp(float x) {
-  const double want = std::exp(static_cast<double>(x));
+// In units of the last place of the wanted value's binade.
+double ErrorIn(float got, double want) {
   int exponent = 0;
   std::frexp(want, &exponent);
   const double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
-  return std::abs(static_cast<double>(Exp(x)) - want) / unit;
+  return std::abs(static_cast<double>(got) - want) / unit;
+}
+
+double ErrorOfExp(float x) {
+  return ErrorIn(Exp(x), std::exp(static_cast<double>(x)));
 }
 
 TEST(ExpTest, IsWithinOneUnitInTheLastPlace) {
@@ -55,6 +60,26 @@ TEST(ExpTest, OverflowsToInfinityAndKeepsNan) {
   EXPECT_EQ(Exp(89.0F), kInfinity);
   EXPECT_EQ(Exp(kInfinity), kInfinity);
   EXPECT_TRUE(std::isnan(Exp(std::nanf(""))));
+}
+
+TEST(TanhTest, IsWithinTwoUnitsInTheLastPlaceAndOdd) {
+  double worst = 0;
+  for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(12.0F);
+       bits += 1009) {
+    const auto x = std::bit_cast<float>(bits);
+    worst =
+        std::max(worst, ErrorIn(Tanh(x), std::tanh(static_cast<double>(x))));
+    EXPECT_EQ(Tanh(-x), -Tanh(x)) << x;
+  }
+  EXPECT_LE(worst, 2.0);
+  EXPECT_GT(worst, 0.5);
+}
+
+TEST(TanhTest, ReachesOneAndKeepsNan) {
+  EXPECT_EQ(Tanh(kInfinity), 1.0F);
+  EXPECT_EQ(Tanh(-kInfinity), -1.0F);
+  EXPECT_EQ(Tanh(10.0F), 1.0F);
+  EXPECT_TRUE(std::isnan(Tanh(std::nanf(""))));
 }
 
 // Statistics of slices, one token each.
@@ -116,6 +141,39 @@ TEST(MergeHeadStatisticsTest, SumsInSliceOrder) {
   Slices right = {{0, 0, 0}, {1.0F, 1.0F, 0x1p24F}, {0, 0, 0}};
   EXPECT_EQ(left.Merge().sum, 0x1p24F);
   EXPECT_EQ(right.Merge().sum, 0x1p24F + 2);
+}
+
+TEST(MergeHeadStatisticsTest, AddsWeightedLogitsAndTakesTheFirstOfTheLargest) {
+  float max[] = {1.0F, -kInfinity, 3.0F, 3.0F};
+  float sum[] = {1.0F, 0.0F, 1.0F, 1.0F};
+  float target[] = {0.0F, 0.0F, 3.0F, 0.0F};
+  float weighted[] = {0x1p24F, 0.0F, 1.0F, 1.0F};
+  int64_t predicted[] = {4, -1, 7, 9};
+  std::vector<HeadStatistics> slices;
+  for (int s = 0; s < 4; ++s) {
+    slices.push_back(
+        {max + s, sum + s, target + s, weighted + s, predicted + s});
+  }
+  float merged[4];
+  int64_t row = 0;
+  MergeHeadStatistics(slices, 1,
+                      {merged, merged + 1, merged + 2, merged + 3, &row});
+  EXPECT_EQ(merged[3], 0x1p24F);  // From the left.
+  EXPECT_EQ(row, 7);
+  MergeHeadStatistics(std::span(slices).subspan(1, 1), 1,
+                      {merged, merged + 1, merged + 2, merged + 3, &row});
+  EXPECT_EQ(row, -1);
+}
+
+TEST(HeadLossTest, PlainCoefficientsAreTheUpstreamGradient) {
+  const HeadToken token = {1.0F, 2.5F, 0.5F};
+  const double third = 1.0 / 3;
+  const HeadCoefficients plain = CoefficientsOf({}, token, third, third);
+  EXPECT_EQ(plain.probability, static_cast<float>(third));
+  EXPECT_EQ(plain.target, static_cast<float>(third));
+  EXPECT_EQ(plain.smoothing, 0.0F);
+  EXPECT_EQ(LossOf({}, token).cross_entropy, HeadLoss(1.0F, 2.5F, 0.5F));
+  EXPECT_EQ(LossOf({}, token).z_loss, 0.0);
 }
 
 TEST(HeadLossTest, KeepsTheSmallSumUnderALargeOffset) {

@@ -16,6 +16,15 @@ struct CrossEntropyInputs {
   std::vector<float> bias;       // Empty: none.
   std::vector<int64_t> targets;  // Negative: ignored.
   std::vector<float> upstream;
+  std::vector<float> class_weights = {};  // Empty: 1 each.
+  double softcap = 0;                     // 0: none.
+  double label_smoothing = 0;
+  double z_loss = 0;
+  std::vector<float> z_upstream = {};  // Of the z-loss; empty: `upstream`.
+
+  double class_weight(int64_t row) const {
+    return class_weights.empty() ? 1.0 : class_weights[row];
+  }
 };
 
 /// Results in fp64, and beside each gradient two sums that bound the error of
@@ -23,6 +32,9 @@ struct CrossEntropyInputs {
 /// factors that the logit gradient meets.
 struct CrossEntropyResult {
   std::vector<double> loss;
+  std::vector<double> z_loss;      // The z-loss's share of it.
+  std::vector<double> loss_terms;  // Per token: what errors of logits meet.
+  std::vector<double> logits;      // [token_count, row_count].
   std::vector<double> largest_logit_terms;  // Per token: max of sum |h||w|+|b|.
   std::vector<double> hidden_gradient;
   std::vector<double> hidden_gradient_terms;

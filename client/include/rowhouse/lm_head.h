@@ -33,7 +33,32 @@ struct HeadBatch {
 enum class LossReduction : uint8_t {
   kNone = 1,  ///< They do not: each token has an upstream gradient of its own.
   kSum = 2,
-  kMean = 3,  ///< The sum divided by a token count.
+  /// The sum divided by a token count; with class weights, the sum of all but
+  /// the z-loss by the sum of the targets' weights instead.
+  kMean = 3,
+};
+
+/// What a loss has beside plain cross entropy. With s = `label_smoothing`, V
+/// the table's rows, w the class weights, lse the log of the sum of e^logit and
+/// y the target, a token that is not ignored has the loss
+///
+///   (1 - s) * w[y] * (lse - logit[y])
+///   + s / V * sum over the rows v of w[v] * (lse - logit[v])
+///   + z_loss * lse^2
+///
+/// The first two lines are PyTorch's cross_entropy of `weight` and
+/// `label_smoothing`.
+struct LossTerms {
+  double label_smoothing = 0;  ///< In [0, 1).
+  double z_loss = 0;           ///< Finite, at least 0.
+  /// Logits become `softcap * tanh(logit / softcap)`; finite, above 0.
+  std::optional<float> softcap = std::nullopt;
+  /// One for each row of the table, finite, at least 0; or empty: 1 each. The
+  /// memory must stay, unchanged, as long as the loss. They are sent to the
+  /// shards only with label smoothing.
+  std::span<const float> class_weights = {};
+  /// Whether to tell each token's most likely row.
+  bool predict = false;
 };
 
 struct HeadOptions {
@@ -50,11 +75,16 @@ struct HeadOptions {
   /// kMean: what the sum is divided by, as the tokens of all trainers; left
   /// out, this call's tokens that are not ignored. 0 is taken as 1.
   std::optional<int64_t> mean_token_count = std::nullopt;
+  /// kMean with class weights: what all but the z-loss is divided by, as the
+  /// weights of all trainers' targets; left out, those of this call's. 0 is
+  /// taken as 1.
+  std::optional<double> mean_weight_sum = std::nullopt;
+  LossTerms terms = {};
   /// The weights get no gradient: the call is no part of the contribution. Of a
   /// trainer one such call, or one evaluation, may be open at a time; others
   /// wait for its end.
-  /// One such loss of a trainer goes from its forward to its backward at a time;
-  /// another `Forward` waits.
+  /// One such loss of a trainer goes from its forward to its backward at a
+  /// time; another `Forward` waits.
   bool frozen_weights = false;
   absl::Duration timeout = absl::Seconds(60);
 };
@@ -70,6 +100,7 @@ struct EvaluateOptions {
   int64_t event = 0;
   int64_t ignore_index = -100;
   bool token_losses = false;  ///< Whether to return the loss of each token.
+  LossTerms terms = {};
   absl::Duration timeout = absl::Seconds(60);
 };
 
@@ -77,6 +108,10 @@ struct HeadEvaluation {
   double loss_sum = 0;              ///< As `HeadLoss::loss` with kSum.
   int64_t valid_token_count = 0;    ///< Tokens that are not ignored.
   std::vector<float> token_losses;  ///< [T] if asked for; 0 where ignored.
+  double z_loss_sum = 0;            ///< The z-loss's share of `loss_sum`.
+  double target_weight_sum = 0;     ///< As `HeadLoss::target_weight_sum`.
+  std::vector<int64_t> predicted;   ///< As `HeadLoss::predicted`.
+  int64_t correct_token_count = 0;  ///< As `HeadLoss::correct_token_count`.
 };
 
 /// The loss of one call, between `LmHead::Forward` and its backward.
@@ -91,16 +126,29 @@ class HeadLoss {
   explicit HeadLoss(std::unique_ptr<internal::HeadLossCore> core);
   ~HeadLoss();
 
-  /// The losses, added in fp64 in token order; with kMean that sum divided by
-  /// the token count, in fp64. 0 when all tokens are ignored. NaN with kNone.
+  /// The losses, added in fp64 in token order, the z-loss apart; with kMean
+  /// each sum divided by its divisor, in fp64. 0 when all tokens are ignored.
+  /// NaN with kNone.
   double loss() const;
+  double z_loss() const;  ///< The z-loss's share of `loss()`.
 
-  /// [T] fp32: `log(sum) - (target logit - max)` of the logits' statistics,
-  /// merged over all slices in fp32; 0 where ignored.
+  /// [T] fp32, 0 where ignored: `log(sum) - (target logit - max)` of the
+  /// logits' statistics, merged over all slices in fp32; other terms are added
+  /// in fp64 before one rounding.
   std::span<const float> token_losses() const;
 
+  /// [T] with `LossTerms::predict`, else empty: the row of each token's largest
+  /// logit, of equal ones the first; -1 where the logits are no numbers.
+  /// Ignored tokens have theirs too.
+  std::span<const int64_t> predicted() const;
+  /// Tokens that are not ignored and whose target is predicted; their share of
+  /// `valid_token_count()` is the accuracy.
+  int64_t correct_token_count() const;
+
   int64_t valid_token_count() const;  ///< Tokens that are not ignored.
-  int32_t part() const;               ///< 0 with frozen weights.
+  /// Sum of the class weights of their targets, fp64 in token order.
+  double target_weight_sum() const;
+  int32_t part() const;  ///< 0 with frozen weights.
 
   /// Forms the gradient of `upstream * loss()`: fills `hidden_gradient`, [T,
   /// dim], and leaves the weight gradient with the servers as a part of the
@@ -109,7 +157,9 @@ class HeadLoss {
   ///
   /// `upstream` may hold a loss scale. Each token that is not ignored gets
   /// fp32(upstream), with kMean fp32(upstream / token count), the division in
-  /// fp64; an ignored one exactly 0, and so zeros in its row. The slices'
+  /// fp64; an ignored one exactly 0, and so zeros in its row. With `LossTerms`
+  /// the coefficients of its gradient are formed in fp64 and narrowed once. The
+  /// slices'
   /// shares are added in fp32 in slice order from +0 and narrowed once, to
   /// nearest even.
   ///
@@ -182,12 +232,14 @@ class LmHead {
   ///
   /// Errors:
   ///   kInvalidArgument     BAD_SHAPE, BAD_COUNT, BAD_DTYPE, BAD_EVENT;
-  ///                        NOT_FINITE: a hidden state.
+  ///                        BAD_SCALAR: one of `LossTerms`; NOT_FINITE: a
+  ///                        hidden state.
   ///   kOutOfRange          ROW_OUT_OF_TABLE: names the first bad target.
   ///   kFailedPrecondition  EVENT_AHEAD, EVENT_PAST, CONTRIBUTION_SEALED;
   ///                        PART_IN_FLIGHT: name the part.
   ///   kResourceExhausted   TOKENS_FULL, PARTS_FULL; HEAD_CALLS_OPEN: too many
-  ///                        are open.
+  ///                        are open; CLASS_WEIGHTS_FULL: a shard holds too
+  ///                        many that differ.
   ///   kAborted             FENCED.
   ///   kDeadlineExceeded    the event before did not come in time.
   absl::StatusOr<std::unique_ptr<HeadLoss>> Forward(const HeadBatch& batch,

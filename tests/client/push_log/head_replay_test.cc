@@ -1,5 +1,6 @@
 // Recorded head calls, applied again.
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,7 +45,25 @@ class HeadReplayTest : public HeadTest {
     HostBatch ignored = RandomBatch(random, spec_, 2, DType::kBf16);
     ignored.targets = {kIgnored, kIgnored};
     ASSERT_THAT(SumStep(*head, ignored, event), IsOk());
+    ASSERT_NO_FATAL_FAILURE(StepWithAllTerms(*head, event, random));
     ASSERT_THAT(trainer.Seal(event), IsOk());
+  }
+
+  void StepWithAllTerms(LmHead& head, int64_t event, Random& random) {
+    const HostBatch batch = RandomBatch(random, spec_, 4);
+    const Call call(batch);
+    const std::vector<float> weights =
+        RandomValues(random, kernels::DType::kFp32, 1, spec_.row_count);
+    std::vector<float> class_weights;
+    for (const float w : weights) class_weights.push_back(std::abs(w));
+    const auto loss =
+        head.Forward(call.get(), {.event = event,
+                                  .terms = {.label_smoothing = 0.2,
+                                            .z_loss = 0.01,
+                                            .softcap = 3.0F,
+                                            .class_weights = class_weights}});
+    ASSERT_THAT(loss, IsOk());
+    ASSERT_THAT(BackwardOf(**loss, batch, 1.0), IsOk());
   }
 
   void RecordTraining(Random& random) {
@@ -59,8 +78,8 @@ class HeadReplayTest : public HeadTest {
       ASSERT_THAT(first->WaitForEvent(event), IsOk());
     }
     ASSERT_THAT(record.Wait(), IsOk());
-    EXPECT_EQ(record.Wait()->counts.head_part_count, 3 * 2 * 3);
-    EXPECT_EQ(record.Wait()->counts.token_count, 3 * 2 * 7);
+    EXPECT_EQ(record.Wait()->counts.head_part_count, 3 * 2 * 4);
+    EXPECT_EQ(record.Wait()->counts.token_count, 3 * 2 * 11);
   }
 
   TableSpec spec_;

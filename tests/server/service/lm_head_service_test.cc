@@ -280,6 +280,64 @@ TEST_F(LmHeadServiceTest, BadStreamsAreRefusedAndStageNothing) {
   EXPECT_THAT(Row(1), Each(0));
 }
 
+TEST_F(LmHeadServiceTest, ACallWithAllTermsGoesThroughItsPhases) {
+  HeadStream stream(*stub_);
+  ASSERT_TRUE(stream.Send(Header(1,
+                                 "softcap: 2 class_weights: true "
+                                 "weighted_logit_sums: true "
+                                 "predicted_rows: true coefficients: true")));
+  ASSERT_TRUE(stream.Send("class_weights { class_weights: [0, 1, 2] }"));
+  ASSERT_TRUE(stream.Send("class_weights { first_row: 3 class_weights: 0.5 }"));
+  ASSERT_TRUE(stream.Send(Inputs(0, {1}, {1, 1})));
+  Response statistics;
+  ASSERT_TRUE(stream.Read(statistics));
+  EXPECT_THAT(statistics.statistics().weighted_logit_sums(), ElementsAre(0));
+  EXPECT_THAT(statistics.statistics().predicted_rows(), ElementsAre(0));
+  ASSERT_TRUE(stream.Send(
+      "merged_statistics { max_logits: 0 exp_sums: 4 upstream_gradients: 1 "
+      "target_coefficients: 0.5 smoothing_coefficients: 0.25 }"));
+  Response gradients;
+  ASSERT_TRUE(stream.Read(gradients));
+  EXPECT_THAT(stream.Drain(), IsOk());
+  ASSERT_NO_FATAL_FAILURE(Apply(1));
+  // p = 0.25, -0.5, -0.25, 0.125.
+  EXPECT_THAT(Row(0), ElementsAre(-1, -1));
+  EXPECT_THAT(Row(2), ElementsAre(1, 1));
+  EXPECT_THAT(Row(3), ElementsAre(-1, -1));
+}
+
+TEST_F(LmHeadServiceTest, BadTermsAreRefusedAndStageNothing) {
+  for (const char* softcap : {"0", "-1", "inf", "nan"}) {
+    ExpectRefused(
+        {FromText<Request>(Header(1, absl::StrCat("softcap: ", softcap)))},
+        StatusCode::kInvalidArgument, "BAD_SCALAR",
+        "it must be finite and above 0");
+  }
+  const auto header = FromText<Request>(Header(1, "class_weights: true"));
+  const Request inputs = Inputs(0, {1}, {1, 1});
+  const auto weights = [](const std::string& text) {
+    return FromText<Request>(absl::StrCat("class_weights { ", text, " }"));
+  };
+  ExpectRefused({header, inputs}, StatusCode::kInvalidArgument, "MALFORMED",
+                "class_weights until those of all rows have come");
+  ExpectRefused({header, weights("class_weights: 1")},
+                StatusCode::kInvalidArgument, "BAD_COUNT",
+                "open until all class weights have come");
+  ExpectRefused({header, weights("class_weights: [1, 1, nan]")},
+                StatusCode::kInvalidArgument, "BAD_SCALAR",
+                "the class weight of row 2 is nan");
+  ExpectRefused({header, weights("first_row: 1 class_weights: 1")},
+                StatusCode::kInvalidArgument, "BAD_OFFSET",
+                "first_row of the class weights is 1");
+  ExpectRefused({header, weights("class_weights: [1, 1, 1, 1, 1]")},
+                StatusCode::kInvalidArgument, "BAD_COUNT", "5");
+  ExpectRefused({FromText<Request>(Header(1)), weights("class_weights: 1")},
+                StatusCode::kInvalidArgument, "MALFORMED",
+                "inputs until all tokens have come");
+  ASSERT_NO_FATAL_FAILURE(Apply(0));
+  EXPECT_THAT(Row(1), Each(0));
+}
+
 TEST_F(LmHeadServiceTest, AMergedStatisticThatComesEarlyIsRefused) {
   HeadStream stream(*stub_);
   ASSERT_TRUE(stream.Send(Header(1)));

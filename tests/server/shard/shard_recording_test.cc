@@ -314,6 +314,46 @@ TEST_F(RecordingTest, ABackendThatFailsEndsIt) {
 
 class HeadRecordingTest : public HeadTest {};
 
+TEST_F(HeadRecordingTest, APartWithTermsComesWithThem) {
+  StartWithSessions();
+  const SharedRecording recording = *OpenRecording(*owned_, {});
+  server::HeadHeader header = Header(kRank0, 1, 0, 2);
+  header.softcap = 2;
+  header.class_weights = true;
+  header.coefficients = true;
+  const auto head = Open(header);
+  ASSERT_THAT(head, IsOk());
+  const std::vector<float> weights = {0, 1, 2, 0.5F};
+  ASSERT_THAT((*head)->AppendClassWeights(0, weights), IsOk());
+  ASSERT_THAT(Land(**head), IsOk());
+  ASSERT_THAT(StartStatistics(**head).Wait(), IsOk());
+  const std::vector<float> max = {0, 0}, sum = {4, 4}, p = {1, 2}, t = {3, 4},
+                           u = {5, 6};
+  ASSERT_THAT((*head)->AppendMerged({0, max, sum, p, t, u}), IsOk());
+  ASSERT_THAT(StartFinish(**head).Wait(), IsOk());
+  Apply(1, 1, 0);
+  ASSERT_EQ(*Next(*recording), true);
+  for (const bool targets_only : {false, true}) {
+    // Three class weights fit a piece, and no token does.
+    const std::vector<RecordedPiece> pieces =
+        Pieces(*recording, 12, targets_only);
+    ASSERT_THAT(pieces, SizeIs(4));
+    EXPECT_THAT(pieces[0].class_weights, ElementsAre(0, 1, 2));
+    EXPECT_THAT(pieces[0].ids, IsEmpty());
+    EXPECT_EQ(pieces[0].item_count, 2);
+    EXPECT_THAT(pieces[1].class_weights, ElementsAre(0.5F));
+    EXPECT_EQ(pieces[1].first_class_weight, 3);
+    EXPECT_EQ(pieces[3].first_item, 1);
+    EXPECT_EQ(pieces[3].softcap, 2);
+    EXPECT_THAT(pieces[3].class_weights, IsEmpty());
+    EXPECT_THAT(pieces[3].ids, ElementsAre(1));
+    if (targets_only) continue;
+    EXPECT_THAT(pieces[3].upstream, ElementsAre(2));
+    EXPECT_THAT(pieces[3].target, ElementsAre(4));
+    EXPECT_THAT(pieces[3].smoothing, ElementsAre(6));
+  }
+}
+
 TEST_F(HeadRecordingTest, AHeadPartComesWithItsOperands) {
   StartWithSessions();
   const SharedRecording recording = *OpenRecording(*owned_, {});
