@@ -231,12 +231,25 @@ class Backend {
       const HeadSlice& slice, const HeadInputs& inputs,
       const HeadBlocks& blocks, const HeadStatistics& statistics) = 0;
 
+  /// The same; and leaves in `kept` (`HeadKept` bytes, aligned to 256) what may
+  /// spare `KeptHeadHiddenGradient` and `HeadGradients` the logits. A backend
+  /// may leave nothing.
+  virtual absl::Status KeepHeadTokenStatistics(
+      const HeadSlice& slice, const HeadInputs& inputs,
+      const HeadBlocks& blocks, std::span<std::byte> kept,
+      const HeadStatistics& statistics) {
+    (void)kept;
+    return HeadTokenStatistics(slice, inputs, blocks, statistics);
+  }
+
   /// This slice's share of the hidden gradient, [token_count, dim] in fp32,
   /// written, not added: `p x W`, where
   /// `p = e^(logit - max) * (probability / exp_sum)`, less `smoothing * class
   /// weight`, then less `target` at the target, then times the softcap's
   /// derivative `1 - tanh^2`, all in fp32, then rounded once to the compute
-  /// type. Vocabulary blocks are summed in order.
+  /// type. Vocabulary blocks are summed in order. Where the compute type is bf16
+  /// and the slice has neither bias nor softcap, `e^(logit - max)` of others than
+  /// the target may be off by 2^-10 * ln 2 of itself.
   ///
   /// A token whose coefficients are all 0 is left out: its row is +0 whatever
   /// its hidden holds.
@@ -251,6 +264,20 @@ class Backend {
                                           const HeadBlocks& blocks,
                                           std::span<std::byte> kept,
                                           float* hidden_gradient) = 0;
+
+  /// The same bits from `kept` as `KeepHeadTokenStatistics` left it with the
+  /// same arguments; `p` takes its place.
+  ///
+  /// 2 * tokens * rows * dim FLOPs where the logits were kept.
+  virtual absl::Status KeptHeadHiddenGradient(const HeadSlice& slice,
+                                              const HeadInputs& inputs,
+                                              const HeadMerged& merged,
+                                              const HeadBlocks& blocks,
+                                              std::span<std::byte> kept,
+                                              float* hidden_gradient) {
+    return HeadHiddenGradient(slice, inputs, merged, blocks, kept,
+                              hidden_gradient);
+  }
 
   /// Adds the slice's weight gradient to `main_grad`: `p^T x hidden`, token
   /// blocks in order, by GEMMs that accumulate: straight into an fp32
@@ -270,6 +297,22 @@ class Backend {
                                           std::span<const std::byte> kept,
                                           const MainGrad& main_grad,
                                           float* bias_grad) = 0;
+
+  /// Hidden and weight gradient at once, the same bits as one after the other.
+  /// `kept` is empty, or as `KeepHeadTokenStatistics` left it.
+  ///
+  /// 6 * tokens * rows * dim FLOPs; 4 * ... where the logits were kept.
+  virtual absl::Status HeadGradients(
+      const HeadSlice& slice, const HeadInputs& inputs,
+      const HeadMerged& merged, const HeadBlocks& blocks,
+      std::span<std::byte> kept, float* hidden_gradient,
+      const MainGrad& main_grad, float* bias_grad) {
+    absl::Status formed = KeptHeadHiddenGradient(slice, inputs, merged, blocks,
+                                                 kept, hidden_gradient);
+    if (!formed.ok()) return formed;
+    return HeadWeightGradient(slice, inputs, merged, blocks, kept, main_grad,
+                              bias_grad);
+  }
 
   // ---------------------------------------------------------------- landing --
 

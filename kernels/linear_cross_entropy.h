@@ -110,9 +110,9 @@ struct BlockCut {
   int64_t total = 0;
   int64_t size = 1;
 
-  int64_t count() const { return (total + size - 1) / size; }
-  int64_t largest() const { return std::min(total, size); }
-  BlockRange operator[](int64_t block) const {
+  constexpr int64_t count() const { return (total + size - 1) / size; }
+  constexpr int64_t largest() const { return std::min(total, size); }
+  constexpr BlockRange operator[](int64_t block) const {
     return {block * size, std::min(size, total - block * size)};
   }
 };
@@ -136,23 +136,37 @@ constexpr DType ComputeType(DType hidden, DType weight) {
 }
 
 /// Bytes of the logit gradient of a call, as `HeadHiddenGradient` keeps it for
-/// `HeadWeightGradient`: each token's row in the compute type, then, for a
-/// slice with a bias, each token block's fp32 column sums.
+/// `HeadWeightGradient`: each token's row in the compute type; then, for a
+/// slice with a bias, each token block's fp32 column sums; then fp32 statistics
+/// of each token and block of rows. A backend lays the rows out as it likes,
+/// blocks of at most `kMostRows` rows by themselves and a multiple of 8 wide.
 struct HeadKept {
+  static constexpr int64_t kMostRows = 8192;  ///< Of a block of rows.
+
   int64_t column_sums_offset = 0;
+  int64_t statistics_offset = 0;
   int64_t size_bytes = 0;
 
   static constexpr HeadKept Of(const HeadSlice& slice, int64_t token_count,
                                DType hidden_dtype, const HeadBlocks& blocks) {
     constexpr int64_t kAlignment = 256;
-    const int64_t rows_bytes = token_count * slice.row_count *
-                               SizeOf(ComputeType(hidden_dtype, slice.dtype));
-    const int64_t offset =
-        (rows_bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (slice.bias == nullptr) return {offset, offset};
-    const int64_t block_count =
-        (token_count + blocks.token_count - 1) / blocks.token_count;
-    return {offset, offset + block_count * slice.row_count * 4};
+    constexpr int64_t kPadding = 8;
+    const auto align = [](int64_t bytes) {
+      return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    };
+    const BlockCut rows = {slice.row_count,
+                           std::min(blocks.row_count, kMostRows)};
+    const BlockCut tokens = {token_count, blocks.token_count};
+    HeadKept kept;
+    kept.column_sums_offset =
+        align(token_count * (slice.row_count + kPadding * rows.count()) *
+              SizeOf(ComputeType(hidden_dtype, slice.dtype)));
+    const int64_t sums =
+        slice.bias == nullptr ? 0 : tokens.count() * slice.row_count * 4;
+    kept.statistics_offset = align(kept.column_sums_offset + sums);
+    kept.size_bytes =
+        align(kept.statistics_offset + (rows.count() + 1) * token_count * 4);
+    return kept;
   }
 };
 

@@ -221,7 +221,17 @@ class CudaBackend final : public Backend {
                                    const HeadStatistics& statistics) override {
     return RunWithGemm([&](Stream& stream, Gemm& gemm) {
       return cuda::HeadTokenStatistics(stream, gemm, slice, inputs, blocks,
-                                       statistics);
+                                       statistics, {});
+    });
+  }
+
+  absl::Status KeepHeadTokenStatistics(
+      const HeadSlice& slice, const HeadInputs& inputs,
+      const HeadBlocks& blocks, std::span<std::byte> kept,
+      const HeadStatistics& statistics) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadTokenStatistics(stream, gemm, slice, inputs, blocks,
+                                       statistics, kept);
     });
   }
 
@@ -233,7 +243,32 @@ class CudaBackend final : public Backend {
                                   float* hidden_gradient) override {
     return RunWithGemm([&](Stream& stream, Gemm& gemm) {
       return cuda::HeadHiddenGradient(stream, gemm, slice, inputs, merged,
-                                      blocks, kept, hidden_gradient);
+                                      blocks, kept, /*has_logits=*/false,
+                                      hidden_gradient);
+    });
+  }
+
+  absl::Status KeptHeadHiddenGradient(const HeadSlice& slice,
+                                      const HeadInputs& inputs,
+                                      const HeadMerged& merged,
+                                      const HeadBlocks& blocks,
+                                      std::span<std::byte> kept,
+                                      float* hidden_gradient) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadHiddenGradient(stream, gemm, slice, inputs, merged,
+                                      blocks, kept, /*has_logits=*/true,
+                                      hidden_gradient);
+    });
+  }
+
+  absl::Status HeadGradients(const HeadSlice& slice, const HeadInputs& inputs,
+                             const HeadMerged& merged, const HeadBlocks& blocks,
+                             std::span<std::byte> kept, float* hidden_gradient,
+                             const MainGrad& main_grad,
+                             float* bias_grad) override {
+    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
+      return cuda::HeadGradients(stream, gemm, slice, inputs, merged, blocks,
+                                 kept, hidden_gradient, main_grad, bias_grad);
     });
   }
 

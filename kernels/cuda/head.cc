@@ -2,17 +2,32 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/bf16_head.h"
 #include "kernels/cuda/head_block.h"
 #include "kernels/cuda/head_run.h"
 
 namespace rowhouse::kernels::cuda {
+namespace {
+
+// Whether the gradients are those of `Bf16Head`.
+bool IsPlain(const HeadSlice& slice, const HeadInputs& inputs,
+             const HeadMerged& merged) {
+  return IsBf16Head(slice, inputs) && merged.smoothing == nullptr;
+}
+
+}  // namespace
 
 absl::Status HeadTokenStatistics(Stream& stream, Gemm& gemm,
                                  const HeadSlice& slice,
                                  const HeadInputs& inputs,
                                  const HeadBlocks& blocks,
-                                 const HeadStatistics& statistics) {
+                                 const HeadStatistics& statistics,
+                                 std::span<std::byte> kept) {
   if (inputs.token_count == 0) return absl::OkStatus();
+  if (IsBf16Head(slice, inputs)) {
+    return Bf16Head(stream, gemm, slice, inputs, blocks)
+        .Statistics(statistics, kept);
+  }
   const HeadCall call = HeadCall::Of(slice, inputs, inputs.token_count, blocks);
   const auto scratch = stream.Scratch(
       [&](ScratchCutter& cutter) { return HeadScratch::Cut(cutter, call, 0); });
@@ -45,8 +60,15 @@ absl::Status HeadHiddenGradient(Stream& stream, Gemm& gemm,
                                 const HeadInputs& inputs,
                                 const HeadMerged& merged,
                                 const HeadBlocks& blocks,
-                                std::span<std::byte> kept,
+                                std::span<std::byte> kept, bool has_logits,
                                 float* hidden_gradient) {
+  if (IsPlain(slice, inputs, merged)) {
+    return Bf16Head(stream, gemm, slice, inputs, blocks)
+        .Gradients(
+            merged, kept,
+            has_logits ? Bf16Head::Keeps::kLogits : Bf16Head::Keeps::kNothing,
+            {.hidden_gradient = hidden_gradient});
+  }
   const int64_t dim = slice.dim;
   if (inputs.token_count == 0 || dim == 0) return absl::OkStatus();
   absl::Status cleared =
@@ -99,6 +121,16 @@ absl::Status HeadWeightGradient(Stream& stream, Gemm& gemm,
                                 const HeadBlocks& blocks,
                                 std::span<const std::byte> kept,
                                 const MainGrad& main_grad, float* bias_grad) {
+  if (IsPlain(slice, inputs, merged)) {
+    // Only read where it has the gradient.
+    const std::span<std::byte> memory = {const_cast<std::byte*>(kept.data()),
+                                         kept.size()};
+    return Bf16Head(stream, gemm, slice, inputs, blocks)
+        .Gradients(merged, memory,
+                   kept.empty() ? Bf16Head::Keeps::kNothing
+                                : Bf16Head::Keeps::kGradient,
+                   {.main_grad = &main_grad});
+  }
   const int64_t dim = slice.dim;
   if (inputs.token_count == 0 || slice.row_count == 0) return absl::OkStatus();
   const auto tokens_in = TokensOf(stream, merged, inputs.token_count);
@@ -158,6 +190,26 @@ absl::Status HeadWeightGradient(Stream& stream, Gemm& gemm,
         "adding a bias gradient");
   }
   return run.status();
+}
+
+absl::Status HeadGradients(Stream& stream, Gemm& gemm, const HeadSlice& slice,
+                           const HeadInputs& inputs, const HeadMerged& merged,
+                           const HeadBlocks& blocks, std::span<std::byte> kept,
+                           float* hidden_gradient, const MainGrad& main_grad,
+                           float* bias_grad) {
+  if (IsPlain(slice, inputs, merged) && main_grad.dtype == DType::kFp32) {
+    return Bf16Head(stream, gemm, slice, inputs, blocks)
+        .Gradients(
+            merged, kept,
+            kept.empty() ? Bf16Head::Keeps::kNothing : Bf16Head::Keeps::kLogits,
+            {hidden_gradient, &main_grad});
+  }
+  absl::Status done =
+      HeadHiddenGradient(stream, gemm, slice, inputs, merged, blocks, kept,
+                         /*has_logits=*/!kept.empty(), hidden_gradient);
+  if (!done.ok()) return done;
+  return HeadWeightGradient(stream, gemm, slice, inputs, merged, blocks, kept,
+                            main_grad, bias_grad);
 }
 
 }  // namespace rowhouse::kernels::cuda

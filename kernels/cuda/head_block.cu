@@ -1,5 +1,6 @@
 #include "kernels/arithmetic.h"
 #include "kernels/cuda/head_block.h"
+#include "kernels/cuda/head_fold.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/element.h"
 #include "kernels/exp.h"
@@ -25,24 +26,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Folds the values of a block's threads, on every thread: those of a warp by
-// halves, then the warps' in order.
-template <typename T, typename Combine>
-__device__ T FoldBlock(T value, Combine combine) {
-  __shared__ T of_warp[kWarps];
-#pragma unroll
-  for (int offset = kWarpSize / 2; offset > 0; offset /= 2) {
-    value = combine(value, __shfl_xor_sync(kAllLanes, value, offset));
-  }
-  __syncthreads();  // The last call's values have been read.
-  if (threadIdx.x % kWarpSize == 0) of_warp[threadIdx.x / kWarpSize] = value;
-  __syncthreads();
-  value = of_warp[0];
-#pragma unroll
-  for (int w = 1; w < kWarps; ++w) value = combine(value, of_warp[w]);
-  return value;
-}
-
 // What the rows of a slice have of their own; null, or 0, where it has none.
 struct RowTerms {
   const float* bias;
@@ -53,43 +36,6 @@ struct RowTerms {
     return {slice.bias, slice.class_weights, slice.softcap};
   }
 };
-
-// The fold's sums of what is asked beside maximum and sum, on every thread of a
-// token's block. `before` is the maximum of the rows before.
-template <typename Logit>
-__device__ void MergeAskedFor(const BlockRange& rows, int64_t token,
-                              const float* class_weights, float largest,
-                              float before, Logit logit,
-                              const HeadStatistics& statistics) {
-  if (statistics.weighted_logit_sums != nullptr) {
-    float sum = 0.0F;
-    for (int64_t j = threadIdx.x; j < rows.count; j += kThreads) {
-      const float weight =
-          class_weights == nullptr ? 1.0F : class_weights[rows.first + j];
-      sum = sum + (weight == 0.0F ? 0.0F : weight * logit(j));
-    }
-    sum = FoldBlock(sum, [](float a, float b) { return a + b; });
-    if (threadIdx.x == 0) {
-      const float start =
-          rows.first == 0 ? 0.0F : statistics.weighted_logit_sums[token];
-      statistics.weighted_logit_sums[token] = start + sum;
-    }
-  }
-  if (statistics.predicted == nullptr) return;
-  int64_t first = rows.count;
-  for (int64_t j = threadIdx.x; j < rows.count; j += kThreads) {
-    if (logit(j) == largest && j < first) first = j;
-  }
-  first = FoldBlock(first, [](int64_t a, int64_t b) { return a < b ? a : b; });
-  if (threadIdx.x != 0) return;
-  const int64_t found = first < rows.count ? rows.first + first : -1;
-  int64_t& predicted = statistics.predicted[token];
-  if (rows.first == 0) {
-    predicted = found;
-  } else if (found >= 0 && (predicted < 0 || largest > before)) {
-    predicted = found;
-  }
-}
 
 // A block a token.
 __global__ void __launch_bounds__(kThreads)
@@ -116,22 +62,8 @@ __global__ void __launch_bounds__(kThreads)
     pair.sum = pair.sum + Exp(logit(j) - shift);
   }
   pair.sum = FoldBlock(pair.sum, [](float a, float b) { return a + b; });
-  // Thread 0 alone reads and writes the token's statistics.
-  const float before = threadIdx.x == 0 && block.rows.first > 0
-                           ? statistics.max_logits[token]
-                           : pair.max;
-  MergeAskedFor(block.rows, token, terms.class_weights, pair.max, before, logit,
-                statistics);
-  if (threadIdx.x != 0) return;
-  const int64_t target = targets[token] - block.rows.first;
-  if (target >= 0 && target < block.rows.count) {
-    statistics.target_logits[token] = logit(target);
-  }
-  if (block.rows.first > 0) {
-    pair = HeadPair{before, statistics.exp_sums[token]}.MergedWith(pair);
-  }
-  statistics.max_logits[token] = pair.max;
-  statistics.exp_sums[token] = pair.sum;
+  MergeToken(block.rows, token, targets[token] - block.rows.first, pair,
+             terms.class_weights, logit, statistics);
 }
 
 // A warp's width of columns and all tokens a block: stripe w takes tokens w,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/bf16_head.h"
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/head_run.h"
 #include "kernels/cuda/row_adam.h"
@@ -40,7 +41,9 @@ int64_t HeadBytes(const ScratchNeeds& needs) {
   ScratchCutter cutter(nullptr);
   (void)HeadScratch::Cut(
       cutter, call, std::max(call.hidden_elements(), call.weight_elements()));
-  return cutter.size_bytes();
+  return std::max(
+      cutter.size_bytes(),
+      Bf16Head::ScratchBytes(*needs.head, needs.token_count, needs.blocks));
 }
 
 }  // namespace

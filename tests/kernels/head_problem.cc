@@ -77,8 +77,10 @@ class Slice {
                            ? std::vector<float>()
                            : Rows(problem.class_weights, 1, first, last)),
         kept_(backend,
-              std::vector<uint8_t>(
-                  problem.keep ? static_cast<size_t>(KeptBytes()) : 0, 0xff)) {}
+              std::vector<uint8_t>(problem.keep || problem.keep_logits
+                                       ? static_cast<size_t>(KeptBytes())
+                                       : 0,
+                                   0xff)) {}
 
   SliceStatistics Statistics() {
     const SliceStatistics poison = SliceStatistics::Of(problem_);
@@ -87,36 +89,46 @@ class Slice {
     const BackendArray<float> target_logits(backend_, poison.target_logits);
     const BackendArray<float> sums(backend_, poison.weighted_logit_sums);
     const BackendArray<int64_t> predicted(backend_, poison.predicted);
-    EXPECT_THAT(backend_.HeadTokenStatistics(
-                    slice(), inputs(), problem_.blocks,
-                    {max_logits.data(), exp_sums.data(), target_logits.data(),
-                     poison.weighted_logit_sums.empty() ? nullptr : sums.data(),
-                     poison.predicted.empty() ? nullptr : predicted.data()}),
+    const HeadStatistics to = {
+        max_logits.data(), exp_sums.data(), target_logits.data(),
+        poison.weighted_logit_sums.empty() ? nullptr : sums.data(),
+        poison.predicted.empty() ? nullptr : predicted.data()};
+    EXPECT_THAT(problem_.keep_logits
+                    ? backend_.KeepHeadTokenStatistics(
+                          slice(), inputs(), problem_.blocks, kept(), to)
+                    : backend_.HeadTokenStatistics(slice(), inputs(),
+                                                   problem_.blocks, to),
                 IsOk());
     return {max_logits.Download(), exp_sums.Download(),
             target_logits.Download(), sums.Download(), predicted.Download()};
   }
 
+  // With `at_once` the weight gradient too.
   std::vector<float> HiddenGradient(const HeadMerged& merged) {
     const BackendArray<float> out(
         backend_, std::vector<float>(problem_.hidden.size(), kPoison));
-    EXPECT_THAT(
-        backend_.HeadHiddenGradient(
-            slice(), inputs(), merged, problem_.blocks,
-            {reinterpret_cast<std::byte*>(kept_.data()), kept_.span().size()},
-            out.data()),
-        IsOk());
+    const HeadBlocks& blocks = problem_.blocks;
+    if (problem_.at_once) {
+      EXPECT_THAT(backend_.HeadGradients(slice(), inputs(), merged, blocks,
+                                         kept(), out.data(), main(), bias()),
+                  IsOk());
+    } else if (problem_.keep_logits) {
+      EXPECT_THAT(backend_.KeptHeadHiddenGradient(slice(), inputs(), merged,
+                                                  blocks, kept(), out.data()),
+                  IsOk());
+    } else {
+      EXPECT_THAT(backend_.HeadHiddenGradient(slice(), inputs(), merged, blocks,
+                                              kept(), out.data()),
+                  IsOk());
+    }
     return out.Download();
   }
 
   void WeightGradient(const HeadMerged& merged) {
-    const MainGrad main_grad = {main_grad_.data(), problem_.main_grad_dtype,
-                                row_count_, problem_.dim, problem_.dim};
+    if (problem_.at_once) return;
     EXPECT_THAT(
-        backend_.HeadWeightGradient(
-            slice(), inputs(), merged, problem_.blocks,
-            {reinterpret_cast<std::byte*>(kept_.data()), kept_.span().size()},
-            main_grad, problem_.bias.empty() ? nullptr : bias_grad_.data()),
+        backend_.HeadWeightGradient(slice(), inputs(), merged, problem_.blocks,
+                                    kept(), main(), bias()),
         IsOk());
   }
 
@@ -146,6 +158,14 @@ class Slice {
     return {hidden_.data(), problem_.hidden_dtype, problem_.token_count,
             targets_.data()};
   }
+  std::span<std::byte> kept() {
+    return {reinterpret_cast<std::byte*>(kept_.data()), kept_.span().size()};
+  }
+  MainGrad main() {
+    return {main_grad_.data(), problem_.main_grad_dtype, row_count_,
+            problem_.dim, problem_.dim};
+  }
+  float* bias() { return problem_.bias.empty() ? nullptr : bias_grad_.data(); }
   int64_t KeptBytes() const {
     return HeadKept::Of(slice(), problem_.token_count, problem_.hidden_dtype,
                         problem_.blocks)

@@ -27,6 +27,8 @@ struct HeadProblem {
   std::vector<int64_t> bounds;   // Slice s: rows [bounds[s], bounds[s + 1]).
   HeadBlocks blocks;
   bool keep = false;  // Whether the logit gradient is kept for the weights'.
+  bool keep_logits = false;  // The same, from the statistics on.
+  bool at_once = false;      // Whether both gradients are formed in one call.
   std::vector<float> main_grad;      // Before; empty: zeros.
   std::vector<float> bias_grad;      // Before; empty: zeros.
   std::vector<float> class_weights;  // [row_count], or empty: none.

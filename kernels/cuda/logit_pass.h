@@ -1,0 +1,87 @@
+#ifndef ROWHOUSE_KERNELS_CUDA_LOGIT_PASS_H_
+#define ROWHOUSE_KERNELS_CUDA_LOGIT_PASS_H_
+
+/// The passes between the GEMMs of a bf16 head without bias and softcap
+/// (bf16_head.h): each reads a block of logits, or of their codes, once. All
+/// pointers are device memory.
+///
+/// A logit's code is 16 bits: how far it lies below the largest of its token in
+/// the block of rows, in steps of 2^-9 octaves, to the nearest; 65535 and
+/// beyond are 0. So e^(logit - largest) is kept within 2^-10 * ln 2 = 0.00068
+/// of itself, a sixth of what rounding to bf16 may lose, whatever the logit's
+/// size.
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/linear_cross_entropy.h"
+
+namespace rowhouse::kernels::cuda {
+
+/// Rows of one block at most: a block of threads holds a token's logits of it
+/// in registers.
+inline constexpr int64_t kMostPassRows = 8192;
+
+/// Elements between tokens of a block of `row_count` rows: a multiple of 8, so
+/// that loads are of 16 bytes.
+constexpr int64_t PassStride(int64_t row_count) {
+  constexpr int64_t kColumnsAtOnce = 8;
+  return (row_count + kColumnsAtOnce - 1) / kColumnsAtOnce * kColumnsAtOnce;
+}
+
+/// Tokens `tokens` and rows `rows`; token `i` of the block begins at element `i
+/// * PassStride(rows.count)`.
+struct PassBlock {
+  BlockRange tokens;
+  BlockRange rows;
+};
+
+/// What a call keeps of a block of rows: codes, or the logit gradient in their
+/// place, [tokens of the block, PassStride]; and per token of the call.
+struct KeptBlock {
+  uint16_t* codes = nullptr;
+  float* largest = nullptr;        ///< [token_count]: of this block of rows.
+  float* target_logits = nullptr;  ///< [token_count]: of all blocks of rows.
+};
+
+/// Merges a block of logits, fp32, into the statistics of its tokens; the block
+/// that begins at row 0 starts them. Keeps codes where `kept.codes` is not
+/// null.
+///
+/// Bytes: 4 a logit read, 2 written where they are kept.
+cudaError_t LaunchPassStatistics(const float* logits, const PassBlock& block,
+                                 const HeadSlice& slice,
+                                 const HeadInputs& inputs,
+                                 const HeadStatistics& statistics,
+                                 const KeptBlock& kept, cudaStream_t stream);
+
+/// The logit gradient, bf16, from fp32 logits into `gradient`, rows as those of
+/// codes: `2^-(code / 512) * (e^(largest - max) * (probability / exp_sum))`; at
+/// the target, from the logit itself, `e^(logit - max) * (probability /
+/// exp_sum) - target`; 0 for tokens that take no part. fp32, rounded once.
+///
+/// Bytes: 4 a logit read, 2 written.
+cudaError_t LaunchPassGradient(const float* logits, const PassBlock& block,
+                               const HeadInputs& inputs,
+                               const HeadMerged& merged, uint16_t* gradient,
+                               cudaStream_t stream);
+
+/// The same, equal bits, from the codes that it takes the place of.
+///
+/// Bytes: 2 a logit read, 2 written.
+cudaError_t LaunchPassKeptGradient(const KeptBlock& kept,
+                                   const PassBlock& block,
+                                   const HeadInputs& inputs,
+                                   const HeadMerged& merged,
+                                   cudaStream_t stream);
+
+/// `to[i, :] = from[i, :]`, bf16, 0 for tokens that take no part; rows of
+/// `dim`.
+cudaError_t LaunchMaskRows(const uint16_t* from, const BlockRange& tokens,
+                           int64_t dim, const HeadMerged& merged, uint16_t* to,
+                           cudaStream_t stream);
+
+}  // namespace rowhouse::kernels::cuda
+
+#endif  // ROWHOUSE_KERNELS_CUDA_LOGIT_PASS_H_
