@@ -143,6 +143,12 @@ constexpr DType ComputeType(DType hidden, DType weight) {
 struct HeadKept {
   static constexpr int64_t kMostRows = 8192;  ///< Of a block of rows.
 
+  /// Elements from token to token of a block of `row_count` rows, as the CUDA
+  /// backend has it: a multiple of 8.
+  static constexpr int64_t Stride(int64_t row_count) {
+    return (row_count + kPadding - 1) / kPadding * kPadding;
+  }
+
   int64_t column_sums_offset = 0;
   int64_t statistics_offset = 0;
   int64_t size_bytes = 0;
@@ -150,7 +156,6 @@ struct HeadKept {
   static constexpr HeadKept Of(const HeadSlice& slice, int64_t token_count,
                                DType hidden_dtype, const HeadBlocks& blocks) {
     constexpr int64_t kAlignment = 256;
-    constexpr int64_t kPadding = 8;
     const auto align = [](int64_t bytes) {
       return (bytes + kAlignment - 1) / kAlignment * kAlignment;
     };
@@ -168,6 +173,9 @@ struct HeadKept {
         align(kept.statistics_offset + (rows.count() + 1) * token_count * 4);
     return kept;
   }
+
+ private:
+  static constexpr int64_t kPadding = 8;
 };
 
 /// What a set of rows says of one token. A maximum of -inf stands for no rows,

@@ -28,7 +28,7 @@ bool IsBf16Head(const HeadSlice& slice, const HeadInputs& inputs) {
 Bf16Head::Cuts Bf16Head::Cuts::Of(const HeadSlice& slice, int64_t token_count,
                                   const HeadBlocks& blocks) {
   return {{token_count, blocks.token_count},
-          {slice.row_count, std::min(blocks.row_count, kMostPassRows)},
+          {slice.row_count, std::min(blocks.row_count, HeadKept::kMostRows)},
           slice.dim};
 }
 
@@ -44,7 +44,7 @@ Bf16Head::Bf16Head(Stream& stream, Gemm& gemm, const HeadSlice& slice,
 Bf16Head::Scratch Bf16Head::Cut(ScratchCutter& cutter, const Cuts& cuts,
                                 const Needs& needs) {
   const int64_t tokens = cuts.tokens.largest();
-  const int64_t rows = PassStride(cuts.rows.largest());
+  const int64_t rows = HeadKept::Stride(cuts.rows.largest());
   Scratch scratch = {};
   if (needs.logits) {
     scratch.logits =
@@ -79,8 +79,8 @@ KeptBlock Bf16Head::KeptOf(std::span<std::byte> kept,
   const int64_t row_block = block.rows.first / cuts_.rows.size;
   return {codes +
               block.rows.first / cuts_.rows.size * tokens *
-                  PassStride(cuts_.rows.size) +
-              block.tokens.first * PassStride(block.rows.count),
+                  HeadKept::Stride(cuts_.rows.size) +
+              block.tokens.first * HeadKept::Stride(block.rows.count),
           statistics + (1 + row_block) * tokens, statistics};
 }
 
@@ -97,7 +97,7 @@ void Bf16Head::ForLogits(const PassBlock& block, float* logits, Pass pass) {
         RowsFrom(slice_.weights, part.rows.first, slice_.dim), slice_.dim,
         true};
     Multiply(hidden, weights, {part.tokens.count, part.rows.count, slice_.dim},
-             Into::kWrite, logits, PassStride(part.rows.count));
+             Into::kWrite, logits, HeadKept::Stride(part.rows.count));
     pass(part);
   }
 }
@@ -176,8 +176,8 @@ const uint16_t* Bf16Head::FormGradient(const Call& call,
   uint16_t* const gradient =
       kept.codes == nullptr ? call.scratch.gradient : kept.codes;
   ForLogits(block, call.scratch.logits, [&](const PassBlock& part) {
-    const int64_t at =
-        (part.tokens.first - block.tokens.first) * PassStride(block.rows.count);
+    const int64_t at = (part.tokens.first - block.tokens.first) *
+                       HeadKept::Stride(block.rows.count);
     Check(LaunchPassGradient(call.scratch.logits, part, inputs_, call.merged,
                              gradient + at, stream_.get()),
           "forming a logit gradient");
@@ -198,7 +198,7 @@ const uint16_t* Bf16Head::HiddenOf(const Call& call, const BlockRange& tokens) {
 void Bf16Head::AddToWeights(const Call& call, const PassBlock& block,
                             const uint16_t* gradient, float* sum,
                             int64_t stride) {
-  Multiply({gradient, PassStride(block.rows.count), true},
+  Multiply({gradient, HeadKept::Stride(block.rows.count), true},
            {HiddenOf(call, block.tokens), slice_.dim},
            {block.rows.count, slice_.dim, block.tokens.count}, Into::kAdd, sum,
            stride);
@@ -210,7 +210,7 @@ void Bf16Head::HiddenAndWeightGradient(const Call& call, const Wanted& wanted) {
     for (int64_t r = 0; r < cuts_.rows.count(); ++r) {
       const PassBlock block = BlockOf(b, r);
       const uint16_t* const gradient = FormGradient(call, block);
-      Multiply({gradient, PassStride(block.rows.count)},
+      Multiply({gradient, HeadKept::Stride(block.rows.count)},
                {RowsFrom(slice_.weights, block.rows.first, dim), dim},
                {block.tokens.count, dim, block.rows.count},
                r == 0 ? Into::kWrite : Into::kAdd,

@@ -24,14 +24,30 @@
 namespace rowhouse::kernels::cuda {
 namespace {
 
-constexpr int kStreamCount = 8;
+constexpr int kLeastMajor = 8;  // Asynchronous copies, bf16 arithmetic.
 
-// Threads take streams in turn, and each stays with its own.
-size_t StreamOfThread() {
-  static std::atomic<size_t> next = 0;
-  thread_local const size_t mine = next.fetch_add(1, std::memory_order_relaxed);
-  return mine % kStreamCount;
-}
+// Threads that reserved scratch, as a table's does that works on it, share no
+// stream with others: those land parts meanwhile.
+constexpr size_t kReserved = 8;
+constexpr size_t kOthers = 8;
+
+// The place of the calling thread among those that share a counter.
+class StreamPlace {
+ public:
+  static size_t& OfThread() {
+    static std::atomic<size_t> next = 0;
+    thread_local size_t mine =
+        kReserved + next.fetch_add(1, std::memory_order_relaxed) % kOthers;
+    return mine;
+  }
+
+  static void Reserve() {
+    static std::atomic<size_t> next = 0;
+    size_t& mine = OfThread();
+    if (mine < kReserved) return;
+    mine = next.fetch_add(1, std::memory_order_relaxed) % kReserved;
+  }
+};
 
 class CudaBackend final : public Backend {
  public:
@@ -43,6 +59,12 @@ class CudaBackend final : public Backend {
                                  "reading the device's properties");
     if (!read.ok()) return read;
     name_ = properties.name;
+    if (properties.major < kLeastMajor) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the CUDA device ", name_, " has compute capability ",
+                       properties.major, ".", properties.minor,
+                       "; it must be at least ", kLeastMajor, ".0"));
+    }
     for (Queue& queue : queues_) {
       absl::StatusOr<std::unique_ptr<Stream>> stream = Stream::Create();
       if (!stream.ok()) return std::move(stream).status();
@@ -95,6 +117,7 @@ class CudaBackend final : public Backend {
   }
 
   absl::Status ReserveScratch(const ScratchNeeds& needs) override {
+    StreamPlace::Reserve();
     return RunWithGemm([&](Stream& stream, Gemm& gemm) {
       absl::Status reserved = stream.GrowScratch(ScratchBytes(needs));
       if (!reserved.ok() || !needs.head.has_value()) return reserved;
@@ -346,7 +369,7 @@ class CudaBackend final : public Backend {
     absl::Status chosen =
         ToStatus(cudaSetDevice(device_), "choosing the device");
     if (!chosen.ok()) return chosen;
-    Queue& queue = queues_[StreamOfThread()];
+    Queue& queue = queues_[StreamPlace::OfThread()];
     MutexLock lock(queue.mutex);
     return operation(*queue.stream, queue.gemm);
   }
@@ -360,7 +383,7 @@ class CudaBackend final : public Backend {
   const int device_;
   std::string name_;  // Of the device.
   MemoryPool pool_{AllocateMemory};
-  std::array<Queue, kStreamCount> queues_;
+  std::array<Queue, kReserved + kOthers> queues_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace rowhouse::kernels::cuda {
 namespace {
 
 constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
+constexpr size_t kMostWays = 4096;  // That are remembered.
 
 absl::Status FromLibrary(cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
@@ -145,21 +146,39 @@ absl::Status Gemm::Multiply(DType dtype, const Operand& a, const Operand& b,
   const Layout second = LayoutOf(type, a, shape.m, shape.k);
   const Layout result = LayoutOf(CUDA_R_32F, shape.m, shape.n, stride);
   const Product product = ProductOf(b, a);
-  const Preference preference = PreferenceOf(b.data, a.data, out);
-  cublasLtMatmulHeuristicResult_t way = {};
-  int way_count = 0;
-  absl::Status found = FromLibrary(
-      cublasLtMatmulAlgoGetHeuristic(handle_, product.get(), first.get(),
-                                     second.get(), result.get(), result.get(),
-                                     preference.get(), 1, &way, &way_count),
-      "choosing a matrix product");
-  if (!found.ok()) return found;
+  const Kind kind = {dtype,
+                     into,
+                     shape.m,
+                     shape.n,
+                     shape.k,
+                     a.stride,
+                     a.transposed,
+                     b.stride,
+                     b.transposed,
+                     stride,
+                     AlignmentOf(a.data),
+                     AlignmentOf(b.data),
+                     AlignmentOf(out)};
+  auto way = ways_.find(kind);
+  if (way == ways_.end()) {
+    const Preference preference = PreferenceOf(b.data, a.data, out);
+    cublasLtMatmulHeuristicResult_t best = {};
+    int count = 0;
+    absl::Status found = FromLibrary(
+        cublasLtMatmulAlgoGetHeuristic(handle_, product.get(), first.get(),
+                                       second.get(), result.get(), result.get(),
+                                       preference.get(), 1, &best, &count),
+        "choosing a matrix product");
+    if (!found.ok()) return found;
+    if (ways_.size() >= kMostWays) ways_.clear();
+    way = ways_.emplace(kind, best.algo).first;
+  }
   const float alpha = 1.0F;
   const float beta = into == Into::kAdd ? 1.0F : 0.0F;
   return FromLibrary(
       cublasLtMatmul(handle_, product.get(), &alpha, b.data, first.get(),
                      a.data, second.get(), &beta, out, result.get(), out,
-                     result.get(), &way.algo, workspace_.data(),
+                     result.get(), &way->second, workspace_.data(),
                      static_cast<size_t>(kWorkspaceBytes), stream),
       "forming a matrix product");
 }

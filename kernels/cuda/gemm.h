@@ -5,7 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "kernels/buffer.h"
 #include "kernels/dtype.h"
@@ -31,7 +33,8 @@ enum class Into : uint8_t { kWrite, kAdd };
 
 /// Products by cuBLASLt on one stream, with a workspace of its own: the same
 /// call gives the same bits on one kind of device with one version of the
-/// library. The order of sums is the library's.
+/// library. The order of sums is the library's; it is asked once for each kind
+/// of product.
 ///
 /// Thread-compatible.
 class Gemm {
@@ -57,7 +60,13 @@ class Gemm {
   absl::Status Make();
 
  private:
+  // All that the library's choice may depend on: type, sizes, operands'
+  // strides, orders and alignments.
+  using Kind = std::tuple<DType, Into, int64_t, int64_t, int64_t, int64_t, bool,
+                          int64_t, bool, int64_t, uint32_t, uint32_t, uint32_t>;
+
   cublasLtHandle_t handle_ = nullptr;
+  absl::flat_hash_map<Kind, cublasLtMatmulAlgo_t> ways_;
   Buffer workspace_;
 };
 

@@ -4,6 +4,7 @@
 /// What the head's operations share: a call's blocks, its scratch and the steps
 /// over one block.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,7 +34,7 @@ struct HeadCall {
             inputs,
             nullptr,
             {token_count, blocks.token_count},
-            {slice.row_count, blocks.row_count},
+            {slice.row_count, std::min(blocks.row_count, HeadKept::kMostRows)},
             ComputeType(inputs.hidden_dtype, slice.dtype)};
   }
   bool has_bias() const { return slice.bias != nullptr; }
@@ -65,7 +66,9 @@ struct HeadScratch {
     scratch.weights = cutter.Take<std::byte>(
         converts ? call.weight_elements() * element_bytes : 0);
     scratch.logits = cutter.Take<float>(call.logits());
-    scratch.p = cutter.Take<std::byte>(call.logits() * element_bytes);
+    scratch.p = cutter.Take<std::byte>(
+        call.token_cut.largest() * HeadKept::Stride(call.row_cut.largest()) *
+        element_bytes);
     scratch.sum = cutter.Take<float>(sum_elements);
     scratch.column_sums = cutter.Take<float>(
         call.has_bias() ? call.token_cut.count() * call.row_cut.largest() : 0);
@@ -94,12 +97,15 @@ struct LogitGradient {
             call.row_cut.largest()};
   }
 
+  // Of one width wherever it lies, so that products go the same way.
   RowBlock Block(const HeadCall& call, const HeadScratch& scratch,
                  const BlockRange& tokens, const BlockRange& rows) const {
-    if (kept == nullptr) return {scratch.p, call.compute, rows.count};
-    const int64_t at = tokens.first * call.slice.row_count + rows.first;
-    return {kept + at * SizeOf(call.compute), call.compute,
-            call.slice.row_count};
+    const int64_t stride = HeadKept::Stride(rows.count);
+    if (kept == nullptr) return {scratch.p, call.compute, stride};
+    const int64_t at = rows.first / call.row_cut.size * call.token_cut.total *
+                           HeadKept::Stride(call.row_cut.size) +
+                       tokens.first * stride;
+    return {kept + at * SizeOf(call.compute), call.compute, stride};
   }
   float* ColumnSums(int64_t token_block, const BlockRange& rows) const {
     if (column_sums == nullptr) return nullptr;

@@ -12,7 +12,14 @@ constexpr float kStepsPerOctave = 512.0F;
 constexpr float kLog2E = 1.44269504088896341F;
 constexpr unsigned kLastCode = 65535;
 constexpr int kLogits = 4;  // Of one load.
-constexpr int kLoads = kMostPassRows / (kThreads * kLogits);
+constexpr int kLoads = HeadKept::kMostRows / (kThreads * kLogits);
+
+// 2^x within 2 units in the last place; 0 below 2^-126.
+__device__ float PowerOfTwo(float x) {
+  float power = 0.0F;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
 
 __device__ unsigned CodeOf(float logit, float largest) {
   // Infinite steps become the largest integer, NaN 0: the token's sum says that
@@ -23,10 +30,7 @@ __device__ unsigned CodeOf(float logit, float largest) {
 
 // e^(logit - largest) of the code.
 __device__ float Decode(unsigned code) {
-  const float octaves = static_cast<float>(code) * (-1.0F / kStepsPerOctave);
-  float power = 0.0F;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(octaves));
-  return power;
+  return PowerOfTwo(static_cast<float>(code) * (-1.0F / kStepsPerOctave));
 }
 
 __device__ float Larger(float a, float b) { return a > b ? a : b; }
@@ -82,14 +86,18 @@ __global__ void __launch_bounds__(kThreads)
                      HeadStatistics statistics, KeptBlock kept) {
   const int64_t at = blockIdx.x;
   const int64_t token = block.tokens.first + at;
-  const int64_t stride = PassStride(block.rows.count);
+  const int64_t stride = HeadKept::Stride(block.rows.count);
   const float* const row = logits + at * stride;
   const int count = static_cast<int>(block.rows.count);
   const TokenLogits mine(row, count);
   HeadPair pair;
   pair.max = mine.largest();
   const float shift = pair.Shift();
-  mine.ForEach([&](float x, int) { pair.sum = pair.sum + Exp(x - shift); });
+  // The argument's rounding weighs less the smaller the power: what is lost of
+  // the sum stays below 2^-22.
+  mine.ForEach([&](float x, int) {
+    pair.sum = pair.sum + PowerOfTwo((x - shift) * kLog2E);
+  });
   pair.sum = FoldBlock(pair.sum, [](float a, float b) { return a + b; });
   const int64_t target = targets[token] - block.rows.first;
   if constexpr (kKeep) {
@@ -152,7 +160,7 @@ __global__ void __launch_bounds__(kThreads)
                    uint16_t* __restrict__ gradient) {
   const int64_t at = blockIdx.x;
   const int64_t token = block.tokens.first + at;
-  const int64_t stride = PassStride(block.rows.count);
+  const int64_t stride = HeadKept::Stride(block.rows.count);
   const int count = static_cast<int>(block.rows.count);
   uint16_t* const to = gradient + at * stride;
   if (!TakesPart(merged, token)) {
@@ -190,7 +198,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t at = blockIdx.x;
   const int64_t token = block.tokens.first + at;
   const int count = static_cast<int>(block.rows.count);
-  uint16_t* const row = kept.codes + at * PassStride(block.rows.count);
+  uint16_t* const row = kept.codes + at * HeadKept::Stride(block.rows.count);
   const bool takes_part = TakesPart(merged, token);
   const TokenScale scale(merged, token, kept.largest[token]);
   const int64_t target = targets[token] - block.rows.first;

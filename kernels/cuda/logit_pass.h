@@ -19,26 +19,16 @@
 
 namespace rowhouse::kernels::cuda {
 
-/// Rows of one block at most: a block of threads holds a token's logits of it
-/// in registers.
-inline constexpr int64_t kMostPassRows = 8192;
-
-/// Elements between tokens of a block of `row_count` rows: a multiple of 8, so
-/// that loads are of 16 bytes.
-constexpr int64_t PassStride(int64_t row_count) {
-  constexpr int64_t kColumnsAtOnce = 8;
-  return (row_count + kColumnsAtOnce - 1) / kColumnsAtOnce * kColumnsAtOnce;
-}
-
 /// Tokens `tokens` and rows `rows`; token `i` of the block begins at element `i
-/// * PassStride(rows.count)`.
+/// * HeadKept::Stride(rows.count)`. A block of threads holds a token's logits
+/// in registers, so there are at most `HeadKept::kMostRows`.
 struct PassBlock {
   BlockRange tokens;
   BlockRange rows;
 };
 
 /// What a call keeps of a block of rows: codes, or the logit gradient in their
-/// place, [tokens of the block, PassStride]; and per token of the call.
+/// place, [tokens of the block, HeadKept::Stride]; and per token of the call.
 struct KeptBlock {
   uint16_t* codes = nullptr;
   float* largest = nullptr;        ///< [token_count]: of this block of rows.

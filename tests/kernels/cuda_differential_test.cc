@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 
 #include "kernels/backend.h"
@@ -14,12 +13,6 @@ namespace rowhouse::kernels {
 namespace {
 
 using ::rowhouse::testing::Random;
-
-// Fewer cases than these are for tools that slow a device down.
-int64_t CaseCount(int64_t usual) {
-  const char* text = std::getenv("ROWHOUSE_TEST_CASES");
-  return text == nullptr ? usual : std::min<int64_t>(usual, std::atoll(text));
-}
 
 class CudaDifferentialTest : public DifferentialTest {
  protected:
@@ -37,7 +30,7 @@ TEST_F(CudaDifferentialTest, SmallCases) {
     const int64_t most = std::clamp<int64_t>(60000 / dim, 6, 4000);
     const CaseSize size = {random.Integer(1, most), dim,
                            random.Chance(0.05) ? 0 : random.Integer(0, most)};
-    const auto pattern = static_cast<SlotPattern>(random.Integer(0, 4));
+    const auto pattern = static_cast<SlotPattern>(random.Integer(0, 5));
     SCOPED_TRACE(::testing::Message()
                  << "case " << i << ": rows " << size.row_count << ", dim "
                  << dim << ", entries " << size.entry_count << ", pattern "
@@ -47,18 +40,35 @@ TEST_F(CudaDifferentialTest, SmallCases) {
   }
 }
 
+// Parts in order, enough of them and of entries to be merged, not sorted.
+TEST_F(CudaDifferentialTest, PartsThatAreMerged) {
+  Random random(3);
+  SCOPED_TRACE(random.Trace());
+  const int64_t count = CaseCount(20);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t dim = i % 2 == 0 ? 8 : random.Integer(1, 40);
+    const CaseSize size = {random.Integer(1, 100000), dim,
+                           random.Integer(32769, 70000)};
+    SCOPED_TRACE(::testing::Message() << "case " << i << ": dim " << dim);
+    Compare(MakeCase(random, size, SlotPattern::kSortedParts,
+                     /*specials=*/i % 4 == 0 ? 0.1 : 0.0));
+    if (HasFailure()) return;
+  }
+}
+
 TEST_F(CudaDifferentialTest, LargeCases) {
   Random random(2);
   SCOPED_TRACE(random.Trace());
-  const int64_t count = CaseCount(20);
+  const int64_t count = CaseCount(24);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t dim = kDims[static_cast<size_t>(i) % std::size(kDims)];
     const int64_t entries = dim <= 768 ? 1000000 : dim == 1000 ? 500000 : 60000;
     const CaseSize size = {std::min<int64_t>(entries, 200000), dim, entries};
-    const auto pattern = static_cast<SlotPattern>(i < 8     ? 0
-                                                  : i < 16  ? 1
-                                                  : i == 16 ? 3
-                                                            : 4);
+    const SlotPattern pattern = i < 8     ? SlotPattern::kUniform
+                                : i < 16  ? SlotPattern::kZipf
+                                : i == 16 ? SlotPattern::kOneSlot
+                                : i < 20  ? SlotPattern::kRuns
+                                          : SlotPattern::kSortedParts;
     SCOPED_TRACE(::testing::Message() << "case " << i << ": dim " << dim);
     Compare(MakeCase(random, size, pattern, /*specials=*/0.25));
     if (HasFailure()) return;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <iterator>
@@ -26,6 +27,13 @@ using Bytes = std::vector<uint8_t>;
 /// The columns that differential tests draw from: below, at and beyond a warp,
 /// a group of 256 and a block, multiples of 8 and not.
 inline constexpr int64_t kDims[] = {1, 3, 31, 32, 96, 768, 1000, 7168};
+
+/// Fewer cases than `usual` where ROWHOUSE_TEST_CASES says so: for tools that
+/// slow a device down.
+inline int64_t CaseCount(int64_t usual) {
+  const char* text = std::getenv("ROWHOUSE_TEST_CASES");
+  return text == nullptr ? usual : std::min<int64_t>(usual, std::atoll(text));
+}
 
 inline int64_t AnyOf(rowhouse::testing::Random& random,
                      std::span<const int64_t> values) {

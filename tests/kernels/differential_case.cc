@@ -114,6 +114,7 @@ std::vector<int64_t> RandomSlots(Random& random, const CaseSize& size,
   const int64_t last_row = size.row_count - 1;
   switch (pattern) {
     case SlotPattern::kUniform:
+    case SlotPattern::kSortedParts:
       for (int64_t& slot : slots) slot = random.Integer(0, last_row);
       break;
     case SlotPattern::kZipf:
@@ -164,6 +165,9 @@ void CutIntoParts(Random& random, std::vector<int64_t> slots,
     DifferentialPart& part = work.parts.emplace_back();
     part.slots.assign(slots.begin() + static_cast<int64_t>(first),
                       slots.begin() + static_cast<int64_t>(first + count));
+    if (pattern == SlotPattern::kSortedParts) {
+      std::sort(part.slots.begin(), part.slots.end());
+    }
     part.rows = RandomRows(random, static_cast<int64_t>(count) * work.dim,
                            work.gradient_dtype, specials);
     first += count;

@@ -19,6 +19,7 @@ enum class SlotPattern : uint8_t {
   kZipf,
   kIncreasing,  ///< One part, strictly increasing where the rows allow it.
   kOneSlot,
+  kSortedParts,  ///< Any, each part in order: many of them are merged.
   kRuns,  ///< Runs across the lengths where the run-sum changes its path.
 };
 

@@ -120,6 +120,24 @@ TEST(MemoryPoolTest, KeepsEnoughForTheRest) {
   pool.GiveBack(4 * kSlack);
 }
 
+TEST(MemoryPoolTest, RoomThatOthersKeepFromTheDeviceIsSetAsideAgain) {
+  Device device(20 * kSlack);
+  MemoryPool pool(device.Source());
+  // The second's small buffer takes the smallest piece: the first's rest.
+  ASSERT_THAT(pool.SetAside(12 * kSlack), IsOk());
+  Buffer first = Take(pool, 12 * kSlack);
+  ASSERT_THAT(pool.SetAside(4 * kSlack), IsOk());
+  const Buffer second = Take(pool, 1000);
+  { const Buffer freed = std::move(first); }
+  pool.GiveBack(12 * kSlack);
+  ASSERT_EQ(device.free_bytes(), 2 * kSlack);  // As the second holds on to it.
+  ASSERT_THAT(pool.SetAside(12 * kSlack), IsOk());
+  const Buffer again = Take(pool, 12 * kSlack);
+  EXPECT_EQ(device.free_bytes(), 2 * kSlack);
+  EXPECT_THAT(pool.SetAside(3 * kSlack),
+              StatusIs(absl::StatusCode::kResourceExhausted, "full"));
+}
+
 TEST(MemoryPoolTest, BuffersOverlapNever) {
   Random random(3);
   SCOPED_TRACE(random.Trace());
