@@ -46,7 +46,7 @@ struct HeadSlice {
   int64_t dim = 0;
   /// [row_count], finite and not negative; null: 1 each.
   const float* class_weights = nullptr;
-  float softcap = 0.0F;  ///< c; 0: logits are not capped.
+  float softcap = 0.0F;  ///< c; 0: logits are not capped. -inf becomes -c.
 };
 
 /// The tokens of one loss call, the same on every slice.

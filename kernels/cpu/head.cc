@@ -120,25 +120,46 @@ void MergeAskedFor(const HeadCall& call, const BlockRange& rows, int64_t token,
   if (first >= 0) predicted = rows.first + first;
 }
 
-// Merges the logits of a block into the statistics of its tokens. Which NaN a
-// sum of two gives is the compiler's choice: stored are canonical ones.
-void MergeBlock(const HeadCall& call, const BlockRange& tokens,
+bool HasTerms(const HeadCall& call, const HeadStatistics& statistics) {
+  return call.slice.softcap != 0.0F ||
+         statistics.weighted_logit_sums != nullptr ||
+         statistics.predicted != nullptr;
+}
+
+// Finishes the logits of a block, and merges what is asked for beside maximum
+// and sum. Apart from the loop of plain calls, which it would slow down.
+void MergeTerms(const HeadCall& call, const BlockRange& tokens,
                 const BlockRange& rows, const LogitBlock& logits,
                 const HeadStatistics& statistics) {
-  std::vector<float> scratch(static_cast<size_t>(
-      statistics.weighted_logit_sums == nullptr ? 0 : rows.count));
+  std::vector<float> scratch(static_cast<size_t>(rows.count));
   CallFor(call.isa, [&] {
     for (int64_t i = 0; i < tokens.count; ++i) {
       const int64_t token = tokens.first + i;
       float* row = logits.row(i);
       AddBias(call, rows, row);
       CapLogits(call, rows, row);
+      MergeAskedFor(call, rows, token, statistics.max_logits[token], row,
+                    scratch.data(), statistics);
+    }
+  });
+}
+
+// Merges the logits of a block into the statistics of its tokens. Which NaN a
+// sum of two gives is the compiler's choice: stored are canonical ones.
+void MergeBlock(const HeadCall& call, const BlockRange& tokens,
+                const BlockRange& rows, const LogitBlock& logits,
+                const HeadStatistics& statistics) {
+  const bool has_terms = HasTerms(call, statistics);
+  if (has_terms) MergeTerms(call, tokens, rows, logits, statistics);
+  CallFor(call.isa, [&] {
+    for (int64_t i = 0; i < tokens.count; ++i) {
+      const int64_t token = tokens.first + i;
+      float* row = logits.row(i);
+      if (!has_terms) AddBias(call, rows, row);
       const int64_t target = call.inputs.targets[token] - rows.first;
       if (target >= 0 && target < rows.count) {
         statistics.target_logits[token] = Canonical(row[target]);
       }
-      MergeAskedFor(call, rows, token, statistics.max_logits[token], row,
-                    scratch.data(), statistics);
       const HeadPair block = StatisticsOf(row, rows.count);
       const HeadPair before = {statistics.max_logits[token],
                                statistics.exp_sums[token]};

@@ -140,7 +140,8 @@ void ExpectWeightGradient(const HeadProblem& problem, const HeadResult& got,
         (error + RelativeRounding(compute)) * want.weight_gradient_terms[i] +
             AbsoluteRounding(compute) * want.weight_gradient_factors[i] +
             SumError(problem.token_count) * std::abs(before) +
-            RelativeRounding(problem.main_grad_dtype) * 1.01 * std::abs(after),
+            RelativeRounding(problem.main_grad_dtype) * 1.01 * std::abs(after) +
+            AbsoluteRounding(problem.main_grad_dtype),
         "main_grad", i);
   }
   for (size_t v = 0; v < got.bias_grad.size(); ++v) {
