@@ -104,6 +104,13 @@ absl::Status ResolveBackend(const ServerConfig& config,
   return absl::OkStatus();
 }
 
+// A GPU's products need larger blocks, and it has room for its logits.
+void SetHeadDefaults(kernels::BackendKind backend, ShardLimits& limits) {
+  if (backend != kernels::BackendKind::kCuda) return;
+  limits.head_blocks = {8192, 8192};
+  limits.logits_budget_bytes = int64_t{4} << 30;
+}
+
 absl::Status ResolveHead(const ServerConfig& config, ShardLimits& limits) {
   ROWHOUSE_RETURN_IF_ERROR(
       CheckRange("head_token_block", config.head_token_block(), 0, kMaxCount));
@@ -112,6 +119,12 @@ absl::Status ResolveHead(const ServerConfig& config, ShardLimits& limits) {
   ROWHOUSE_RETURN_IF_ERROR(CheckRange("max_anonymous_head_call_count",
                                       config.max_anonymous_head_call_count(), 0,
                                       kMaxCount));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("logits_budget_bytes",
+                                      config.logits_budget_bytes(), 0,
+                                      int64_t{1} << 60));
+  if (config.has_logits_budget_bytes()) {
+    limits.logits_budget_bytes = config.logits_budget_bytes();
+  }
   if (config.head_token_block() > 0) {
     limits.head_blocks.token_count = config.head_token_block();
   }
@@ -201,6 +214,7 @@ absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
     ROWHOUSE_ASSIGN_OR_RETURN(options.tls, LoadTls(config.tls()));
   }
   ROWHOUSE_RETURN_IF_ERROR(ResolveBackend(config, options));
+  SetHeadDefaults(options.backend.kind, options.limits);
   ROWHOUSE_RETURN_IF_ERROR(ResolveLimits(config, options.limits));
   ROWHOUSE_RETURN_IF_ERROR(ResolveDrain(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveTables(config, options));

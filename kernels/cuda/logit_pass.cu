@@ -93,8 +93,7 @@ __global__ void __launch_bounds__(kThreads)
   HeadPair pair;
   pair.max = mine.largest();
   const float shift = pair.Shift();
-  // The argument's rounding weighs less the smaller the power: what is lost of
-  // the sum stays below 2^-22.
+  // A term is within (4 + |x - shift|) * 2^-23 of itself.
   mine.ForEach([&](float x, int) {
     pair.sum = pair.sum + PowerOfTwo((x - shift) * kLog2E);
   });

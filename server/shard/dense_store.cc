@@ -28,7 +28,7 @@ int64_t DenseStore::RowBytes(const ShardSpec& spec) {
 }
 
 int64_t DenseStore::KeptBytes(const ShardSpec& spec,
-                              const kernels::HeadBlocks& blocks) {
+                              const ShardLimits& limits) {
   const int64_t rows = spec.placement.end_row(spec.shard_index) -
                        spec.placement.first_row(spec.shard_index);
   const int64_t tokens = spec.dense->max_head_token_count;
@@ -36,8 +36,8 @@ int64_t DenseStore::KeptBytes(const ShardSpec& spec,
   // first: counts of integers may not hold it.
   const double least = 4.0 * static_cast<double>(tokens) *
                        static_cast<double>(rows) * spec.trainer_count;
-  if (least >= static_cast<double>(KeptGradients::kMostBytes)) {
-    return KeptGradients::kMostBytes;
+  if (least >= static_cast<double>(limits.logits_budget_bytes)) {
+    return limits.logits_budget_bytes;
   }
   kernels::HeadSlice slice;
   slice.dtype = kernels::DType::kFp32;
@@ -45,16 +45,17 @@ int64_t DenseStore::KeptBytes(const ShardSpec& spec,
   constexpr float kSomeBias = 0;
   slice.bias = spec.dense->has_bias ? &kSomeBias : nullptr;
   const int64_t call =
-      kernels::HeadKept::Of(slice, tokens, slice.dtype, blocks).size_bytes;
-  return std::min(call * spec.trainer_count, KeptGradients::kMostBytes);
+      kernels::HeadKept::Of(slice, tokens, slice.dtype, limits.head_blocks)
+          .size_bytes;
+  return std::min(call * spec.trainer_count, limits.logits_budget_bytes);
 }
 
-DenseStore::DenseStore(const ShardSpec& spec, const kernels::HeadBlocks& blocks,
+DenseStore::DenseStore(const ShardSpec& spec, const ShardLimits& limits,
                        kernels::Backend& backend)
     : spec_(spec),
-      blocks_(blocks),
+      blocks_(limits.head_blocks),
       backend_(backend),
-      kept_(backend, KeptBytes(spec, blocks)) {
+      kept_(backend, KeptBytes(spec, limits)) {
   table_.first_row_id = spec.placement.first_row(spec.shard_index);
   table_.row_count =
       spec.placement.end_row(spec.shard_index) - table_.first_row_id;
@@ -201,26 +202,37 @@ kernels::HeadSlice DenseStore::Slice(const HeadOperands& head) const {
           head.softcap()};
 }
 
+// Room for what a call to be staged keeps, or none.
+std::span<std::byte> DenseStore::Keep(
+    const std::shared_ptr<const HeadOperands>& operands) {
+  return kept_.Keep(
+      operands, kernels::HeadKept::Of(Slice(*operands), operands->token_count(),
+                                      operands->inputs().hidden_dtype, blocks_)
+                    .size_bytes);
+}
+
 absl::Status DenseStore::ComputeHeadStatistics(HeadLanding& head) {
   const std::shared_ptr<const HeadOperands> operands = head.operands();
-  ROWHOUSE_RETURN_IF_ERROR(backend_.HeadTokenStatistics(
-      Slice(*operands), operands->inputs(), blocks_, head.statistics()));
+  const std::span<std::byte> kept =
+      head.staging() ? Keep(operands) : std::span<std::byte>();
+  ROWHOUSE_RETURN_IF_ERROR(backend_.KeepHeadTokenStatistics(
+      Slice(*operands), operands->inputs(), blocks_, kept, head.statistics()));
   return backend_.Synchronize();
 }
 
 absl::Status DenseStore::ComputeHiddenGradient(HeadLanding& head) {
   const std::shared_ptr<const HeadOperands> operands = head.operands();
   ROWHOUSE_ASSIGN_OR_RETURN(float* const gradient, head.hidden_gradient());
-  std::span<std::byte> kept;
-  if (head.staging()) {
-    kept = kept_.Keep(operands, kernels::HeadKept::Of(
-                                    Slice(*operands), operands->token_count(),
-                                    operands->inputs().hidden_dtype, blocks_)
-                                    .size_bytes);
+  const std::span<std::byte> kept = kept_.Find(operands.get());
+  if (!kept.empty()) {
+    ROWHOUSE_RETURN_IF_ERROR(backend_.KeptHeadHiddenGradient(
+        Slice(*operands), operands->inputs(), operands->merged(), blocks_, kept,
+        gradient));
+  } else {
+    ROWHOUSE_RETURN_IF_ERROR(backend_.HeadHiddenGradient(
+        Slice(*operands), operands->inputs(), operands->merged(), blocks_,
+        head.staging() ? Keep(operands) : std::span<std::byte>(), gradient));
   }
-  ROWHOUSE_RETURN_IF_ERROR(
-      backend_.HeadHiddenGradient(Slice(*operands), operands->inputs(),
-                                  operands->merged(), blocks_, kept, gradient));
   return backend_.Synchronize();
 }
 

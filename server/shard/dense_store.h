@@ -1,7 +1,9 @@
 #ifndef ROWHOUSE_SERVER_SHARD_DENSE_STORE_H_
 #define ROWHOUSE_SERVER_SHARD_DENSE_STORE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,13 +27,12 @@ class DenseStore final : public TableStore {
   /// Bytes of a shard's rows with all that belongs to them.
   static int64_t RowBytes(const ShardSpec& spec);
 
-  /// Bytes that the logit gradients of an event's head calls may take, 0 for a
-  /// table without a head.
-  static int64_t KeptBytes(const ShardSpec& spec,
-                           const kernels::HeadBlocks& blocks);
+  /// Bytes that the logits of an event's head calls, or their gradients, may
+  /// take; 0 for a table without a head.
+  static int64_t KeptBytes(const ShardSpec& spec, const ShardLimits& limits);
 
   /// Without rows: `Reset` makes them.
-  DenseStore(const ShardSpec& spec, const kernels::HeadBlocks& blocks,
+  DenseStore(const ShardSpec& spec, const ShardLimits& limits,
              kernels::Backend& backend);
 
   kernels::RowTable rows() const override {
@@ -79,6 +80,8 @@ class DenseStore final : public TableStore {
   absl::Status AllocateRows(int64_t columns, T*& data);
   absl::Status AllocateArrays();
   kernels::HeadSlice Slice(const HeadOperands& head) const;
+  std::span<std::byte> Keep(
+      const std::shared_ptr<const HeadOperands>& operands);
   absl::Status Fold(const StagedPart& part);
   absl::Status FoldHead(const HeadOperands& head);
   absl::Status FoldRest(const Events& events);

@@ -35,7 +35,7 @@ std::span<std::byte> KeptGradients::Keep(
           static_cast<size_t>(size_bytes)};
 }
 
-std::span<const std::byte> KeptGradients::Find(const HeadOperands* call) const {
+std::span<std::byte> KeptGradients::Find(const HeadOperands* call) const {
   for (const Place& place : places_) {
     if (!place.call.expired() && place.call.lock().get() == call) {
       return {place.memory.as<std::byte>(),

@@ -13,27 +13,24 @@
 
 namespace rowhouse::server {
 
-/// Logit gradients of head calls, kept from the hidden gradient for the weight
-/// gradient, as far as the room for them goes: without one it is formed again,
-/// the same bits.
+/// What head calls keep from their statistics on for the hidden gradient, and
+/// from there for the weight gradient, as far as the room for it goes: without
+/// it logits and their gradient are formed again, the same bits.
 ///
 /// Thread-compatible. Must not outlive its backend.
 class KeptGradients {
  public:
-  /// What a shard takes for them at most.
-  static constexpr int64_t kMostBytes = int64_t{64} << 20;
-
   KeptGradients(kernels::Backend& backend, int64_t most_bytes)
       : backend_(backend), most_bytes_(most_bytes) {}
 
-  /// Room for the gradient of a call, 256-byte aligned; empty where there is
+  /// Room for what a call keeps, 256-byte aligned; empty where there is
   /// none. What calls that have gone had kept makes room.
   std::span<std::byte> Keep(const std::shared_ptr<const HeadOperands>& call,
                             int64_t size_bytes);
 
   /// What `Keep` gave for that call, or nothing. Good until the next `Keep`
   /// after `Drop`.
-  std::span<const std::byte> Find(const HeadOperands* call) const;
+  std::span<std::byte> Find(const HeadOperands* call) const;
 
   /// The call's is not needed any more; its memory stays for others.
   void Drop(const HeadOperands* call);

@@ -77,7 +77,7 @@ Bytes HeadBytes(const ShardSpec& spec, const ShardLimits& limits) {
                      hidden * (Bytes{1} + kOthers)) +
          Bytes{limits.max_anonymous_head_call_count} * one +
          Bytes{ClassWeightSets::kMost} * ClassWeightBytes(spec) +
-         Bytes{DenseStore::KeptBytes(spec, limits.head_blocks)};
+         Bytes{DenseStore::KeptBytes(spec, limits)};
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ struct ShardLimits {
   int32_t max_anonymous_head_call_count = 2;
   /// Of the head's GEMMs: they fix the order of its sums.
   kernels::HeadBlocks head_blocks;
+  /// What a table keeps at most of the logits of its head calls.
+  int64_t logits_budget_bytes = int64_t{64} << 20;
   absl::Duration max_wait = absl::Seconds(30);
   absl::Duration lease = absl::Seconds(30);
 };

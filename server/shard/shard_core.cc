@@ -28,7 +28,7 @@ std::unique_ptr<TableStore> MakeStore(const ShardSpec& spec,
                                       const ShardLimits& limits,
                                       kernels::Backend& backend) {
   if (spec.dense.has_value()) {
-    return std::make_unique<DenseStore>(spec, limits.head_blocks, backend);
+    return std::make_unique<DenseStore>(spec, limits, backend);
   }
   return std::make_unique<SparseStore>(spec, backend);
 }

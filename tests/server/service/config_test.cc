@@ -71,8 +71,26 @@ TEST(ToOptionsTest, FillsInDefaults) {
   EXPECT_EQ(options->limits.max_anonymous_head_call_count, 2);
   EXPECT_EQ(options->limits.head_blocks.token_count, 1024);
   EXPECT_EQ(options->limits.head_blocks.row_count, 2048);
+  EXPECT_EQ(options->limits.logits_budget_bytes, int64_t{64} << 20);
   EXPECT_EQ(options->drain_delay, absl::ZeroDuration());
   EXPECT_EQ(options->drain_timeout, absl::Seconds(30));
+}
+
+TEST(ConfigTest, ADeviceHasLargerBlocksAndRoomForLogits) {
+  ServerConfig config = Good();
+  config.set_backend("cuda");
+  auto options = ToOptions(config);
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->limits.head_blocks.token_count, 8192);
+  EXPECT_EQ(options->limits.head_blocks.row_count, 8192);
+  EXPECT_EQ(options->limits.logits_budget_bytes, int64_t{4} << 30);
+  config.set_head_row_block(100);
+  config.set_logits_budget_bytes(0);
+  options = ToOptions(config);
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->limits.head_blocks.token_count, 8192);
+  EXPECT_EQ(options->limits.head_blocks.row_count, 100);
+  EXPECT_EQ(options->limits.logits_budget_bytes, 0);
 }
 
 TEST(ToOptionsTest, TakesAnIpv6AddressInBrackets) {

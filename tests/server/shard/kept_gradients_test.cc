@@ -100,19 +100,23 @@ ShardSpec SpecOf(int64_t row_count, int64_t token_count) {
 TEST(KeptBytesTest, IsOneCallOfEveryTrainer) {
   ShardSpec spec = SpecOf(51, 10);
   spec.dense->has_bias = false;
-  // 10 * 51 * 4 = 2040, in units of 256.
-  EXPECT_EQ(DenseStore::KeptBytes(spec, {}), 3 * 2048);
-  spec.dense->has_bias = true;  // Sums of blocks of 4 tokens.
-  EXPECT_EQ(DenseStore::KeptBytes(spec, {4, 100}), 3 * (2048 + 3 * 51 * 4));
+  // In units of 256: 10 * (51 + 8) * 4 = 2360, then 10 * 2 * 4 = 80.
+  EXPECT_EQ(DenseStore::KeptBytes(spec, {}), 3 * (2560 + 256));
+  ShardLimits limits;
+  limits.head_blocks = {4, 100};
+  spec.dense->has_bias = true;  // Between them sums of 3 blocks of tokens: 612.
+  EXPECT_EQ(DenseStore::KeptBytes(spec, limits), 3 * (2560 + 768 + 256));
   EXPECT_EQ(DenseStore::KeptBytes(SpecOf(51, 0), {}), 0);
 }
 
 TEST(KeptBytesTest, IsBounded) {
-  EXPECT_EQ(DenseStore::KeptBytes(SpecOf(1 << 20, 1 << 20), {}),
-            KeptGradients::kMostBytes);
-  EXPECT_EQ(
-      DenseStore::KeptBytes(SpecOf(int64_t{1} << 40, int64_t{1} << 40), {}),
-      KeptGradients::kMostBytes);
+  ShardLimits limits;
+  limits.logits_budget_bytes = 12345;
+  for (const int64_t count : {int64_t{1} << 20, int64_t{1} << 40}) {
+    EXPECT_EQ(DenseStore::KeptBytes(SpecOf(count, count), limits), 12345);
+  }
+  limits.logits_budget_bytes = 0;
+  EXPECT_EQ(DenseStore::KeptBytes(SpecOf(51, 10), limits), 0);
 }
 
 }  // namespace
