@@ -4,12 +4,15 @@
 #
 #   deploy/gpu_check.sh [--out DIR] [--seconds N] [--device N] [STAGE ...]
 #
+# --device counts the GPUs that are visible (CUDA_VISIBLE_DEVICES); 0 else.
+#
 #   machine   the card, the driver, and that every program finds its libraries
 #   correct   all tests; what would be skipped for want of a GPU fails
 #   sanitize  compute-sanitizer over the kernels' tests, few cases of each
 #   table     the whole n-gram table, created, loaded and timed over gRPC
 #   speed     our benchmarks of the CUDA backend (times.json)
 #   peers     the same works in PyTorch and Triton, beside `speed` (table.md)
+#   lm_head   the LM head: time, FLOPs a second, memory (lm_head.csv)
 #   profile   what ncu says of the kernels that `speed` times (profile.csv)
 #   suite     every operation of the backend (suite.json)
 #   demo      the demo trains with --backend=cuda
@@ -30,7 +33,7 @@ while (($# > 0)); do
     --out) out=$2; shift ;;
     --seconds) budget=$2; shift ;;
     --device) device=$2; shift ;;
-    machine | correct | sanitize | table | speed | peers | profile | suite | demo)
+    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo)
       stages+=("$1") ;;
     *)
       echo "$1 is no stage and no flag; the head of $0 lists both" >&2
@@ -39,6 +42,14 @@ while (($# > 0)); do
   shift
 done
 ((${#stages[@]} > 0)) || stages=(machine correct sanitize speed peers)
+# One GPU for all, and the first of every program.
+IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-}"
+if ((${#visible[@]} > 0 && device >= ${#visible[@]})); then
+  echo "--device is $device; ${#visible[@]} GPUs are visible, counted from 0" >&2
+  exit 2
+fi
+export CUDA_VISIBLE_DEVICES=${visible[device]:-$device}
+device=0
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
@@ -84,14 +95,14 @@ machine() {
 
 correct_limit=400
 correct() {
-  ROWHOUSE_REQUIRE_GPU=1 CUDA_VISIBLE_DEVICES=$device \
-    "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
+  ROWHOUSE_REQUIRE_GPU=1 "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
     --gtest_output="json:$out/correct.json"
 }
 
 # Four tools on the kernels' tests; serving is left out: it is the same kernels.
 # That memory is asked for in vain is what some tests are of. Racecheck takes
-# seconds for a case of a dense gradient, so it gets fewer.
+# seconds for a case of a dense gradient, so it gets fewer. The test that makes
+# the device fault is left out.
 sanitize_limit=400
 sanitize() {
   local tool failed=0
@@ -100,7 +111,7 @@ sanitize() {
     [[ $tool == racecheck ]] && cases=2
     echo "-- $tool"
     ROWHOUSE_REQUIRE_GPU=1 ROWHOUSE_TEST_CASES=${ROWHOUSE_TEST_CASES:-$cases} \
-      CUDA_VISIBLE_DEVICES=$device timeout 200 compute-sanitizer \
+      timeout 200 compute-sanitizer \
       --tool "$tool" --report-api-errors no --error-exitcode 9 \
       --print-limit 20 "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
       --gtest_filter='Cuda/*:*Differential*-*Large*' 2>&1 | grep -v '\[info\]'
@@ -160,7 +171,7 @@ table() {
 speed_limit=300
 speed() {
   "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
-    --benchmark_filter='^Cuda' --benchmark_repetitions=3 \
+    --benchmark_filter='^Cuda[^H]' --benchmark_repetitions=3 \
     --benchmark_min_time=0.05 --benchmark_out="$out/times.json" \
     --benchmark_out_format=json
 }
@@ -170,8 +181,25 @@ peers() {
   local ours=()
   [[ -s $out/times.json ]] && ours=("--ours=$out/times.json")
   set -o pipefail
-  CUDA_VISIBLE_DEVICES=$device python3 "$root/bench/peers/peers.py" \
+  python3 "$root/bench/peers/peers.py" \
     "${ours[@]}" --out="$out/peers.json" | tee "$out/table.md"
+}
+
+# A process a case: what one takes of memory is not the next one's.
+lm_head_limit=150
+lm_head() {
+  local what shape failed=0
+  : >"$out/lm_head.csv"
+  for shape in 8192/dim:4096/rows:128256 16384/dim:768/rows:50304; do
+    for what in Keep Lean HiddenGradientFirst Forward; do
+      "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
+        --benchmark_filter="^CudaHead$what/tokens:$shape" \
+        --benchmark_min_time=0.3 --benchmark_format=csv |
+        grep '^"Cuda' | tee -a "$out/lm_head.csv"
+      ((PIPESTATUS[0] == 0)) || failed=1
+    done
+  done
+  return $failed
 }
 
 # The kernels' launches in the works that come near their bars, without those
@@ -185,7 +213,7 @@ profile() {
   : >"$out/profile.csv"
   for what in SortedEvent/rows:10575360 EmbeddingGradient/spread:0 Ngram; do
     ncu --clock-control none --metrics "$counters" --csv --launch-count 6 \
-      --kernel-name-base function --kernel-name 'regex:^(?!Initialize).*' \
+      --kernel-name-base function --kernel-name 'regex:^(?!FillUniform).*' \
       --log-file "$one" "$bin/rowhouse_gpu_bench" --backend=cuda \
       --device="$device" --benchmark_filter="^Cuda$what" \
       --benchmark_min_time=0 || failed=1

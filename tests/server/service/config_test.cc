@@ -76,7 +76,7 @@ TEST(ToOptionsTest, FillsInDefaults) {
   EXPECT_EQ(options->drain_timeout, absl::Seconds(30));
 }
 
-TEST(ConfigTest, ADeviceHasLargerBlocksAndRoomForLogits) {
+TEST(ToOptionsTest, ADeviceHasLargerBlocksAndRoomForLogits) {
   ServerConfig config = Good();
   config.set_backend("cuda");
   auto options = ToOptions(config);
