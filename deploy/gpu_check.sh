@@ -12,7 +12,7 @@
 #   table     the whole n-gram table, created, loaded and timed over gRPC
 #   speed     our benchmarks of the CUDA backend (times.json)
 #   peers     the same works in PyTorch and Triton, beside `speed` (table.md)
-#   lm_head   the LM head: time, FLOPs a second, memory (lm_head.csv)
+#   lm_head   the LM head, beside PyTorch and public kernels (lm_head.md)
 #   profile   what ncu says of the kernels that `speed` times (profile.csv)
 #   suite     every operation of the backend (suite.json)
 #   demo      the demo trains with --backend=cuda
@@ -191,7 +191,7 @@ lm_head() {
   local what shape failed=0
   : >"$out/lm_head.csv"
   for shape in 8192/dim:4096/rows:128256 16384/dim:768/rows:50304; do
-    for what in Keep Lean HiddenGradientFirst Forward; do
+    for what in Keep Lean HiddenGradientFirst; do
       "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
         --benchmark_filter="^CudaHead$what/tokens:$shape" \
         --benchmark_min_time=0.3 --benchmark_format=csv |
@@ -199,6 +199,9 @@ lm_head() {
       ((PIPESTATUS[0] == 0)) || failed=1
     done
   done
+  python3 "$root/bench/peers/lm_head.py" --ours="$out/lm_head.csv" \
+    --out="$out/lm_head.json" | tee "$out/lm_head.md"
+  ((PIPESTATUS[0] == 0)) || failed=1
   return $failed
 }
 

@@ -19,17 +19,22 @@ namespace {
 
 constexpr HeadBlocks kBlocks = {8192, 8192};
 
+// A million numbers, over and over.
 Buffer NormalBf16(int64_t count, float scale) {
-  constexpr int64_t kDistinct = 1000003;
   std::mt19937_64 random(7);
   std::normal_distribution<float> normal(0.0F, scale);
-  std::vector<uint16_t> values(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(i);
-    values[at] = i < kDistinct ? FloatToBf16(normal(random))
-                               : values[at - static_cast<size_t>(kDistinct)];
+  std::vector<uint16_t> values(1000003);
+  for (uint16_t& value : values) value = FloatToBf16(normal(random));
+  Buffer buffer = Allocate(count * 2);
+  auto filled = std::min(count, static_cast<int64_t>(values.size()));
+  Check(Cuda().Copy(values.data(), buffer.data(), filled * 2));
+  while (filled < count) {
+    const int64_t more = std::min(filled, count - filled);
+    Check(Cuda().Copy(buffer.data(), buffer.as<uint16_t>() + filled, more * 2));
+    filled += more;
   }
-  return Upload(values);
+  Check(Cuda().Synchronize());
+  return buffer;
 }
 
 int64_t FreeBytes() { return Check(Cuda().Memory()).free_bytes; }
@@ -80,11 +85,6 @@ class Head {
     Check(Cuda().KeptHeadHiddenGradient(slice(), inputs(), merged(), kBlocks,
                                         kept(), hidden_gradient_.as<float>()));
   }
-  void WeightGradient() {
-    Check(Cuda().HeadWeightGradient(slice(), inputs(), merged(), kBlocks,
-                                    kept(), main_grad(), nullptr));
-  }
-
   // Taken since the operands were there.
   double ExtraMiB() const {
     return static_cast<double>(free_bytes_ - FreeBytes()) / (1 << 20);
@@ -146,7 +146,10 @@ void TimeProducts(benchmark::State& state, const Head& head, int products,
   state.counters["FLOP/s"] = benchmark::Counter(
       head.flops(products), benchmark::Counter::kIsIterationInvariantRate,
       benchmark::Counter::kIs1000);
-  state.counters["extra_MiB"] = head.ExtraMiB();
+  // The first run takes the scratch memory, which stays.
+  static double extra = 0;
+  extra = std::max(extra, head.ExtraMiB());
+  state.counters["extra_MiB"] = extra;
 }
 
 void CudaHeadKeep(benchmark::State& state) {

@@ -2,12 +2,14 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench/peers"
 sys.path.insert(0, str(PEERS))
 
 import compare  # noqa: E402
+import lm_head  # noqa: E402
 import works  # noqa: E402
 
 GATHER = "CudaGather/rows:84602880"
@@ -58,6 +60,20 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(works.gather_bytes(), works.ENTRIES * 4 * works.DIM)
         self.assertEqual(works.event_bytes(3, 2), 3 * 1536 + 2 * 3088)
         self.assertEqual(works.gradient_bytes(1), 8192 * 14336 + 8 * 7168)
+
+
+class LmHeadTest(unittest.TestCase):
+    def test_our_cases_are_read_with_goal_and_memory(self):
+        line = '"CudaHead{}/tokens:{}/dim:1/rows:2/manual_time",9,{},1,ms,,,,,,7,{}'
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "ours.csv"
+            path.write_text("\n".join([line.format("Keep", 8192, 41.9, 2140.2),
+                                       line.format("Lean", 8192, 56.1, 288),
+                                       line.format("Lean", 16384, 8.5, 400)]))
+            self.assertEqual(list(lm_head.ours(path)), [
+                (8192, ["Rowhouse, keep", "41.90", "met (42)", "2,140"]),
+                (8192, ["Rowhouse, lean", "56.10", "MISSED (56)", "288"]),
+                (16384, ["Rowhouse, lean", "8.50", "ahead (8.5)", "400"])])
 
 
 class PeersTest(unittest.TestCase):
