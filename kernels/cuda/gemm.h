@@ -5,9 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <map>
 #include <tuple>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "kernels/buffer.h"
 #include "kernels/dtype.h"
@@ -66,7 +66,7 @@ class Gemm {
                           int64_t, bool, int64_t, uint32_t, uint32_t, uint32_t>;
 
   cublasLtHandle_t handle_ = nullptr;
-  absl::flat_hash_map<Kind, cublasLtMatmulAlgo_t> ways_;
+  std::map<Kind, cublasLtMatmulAlgo_t> ways_;
   Buffer workspace_;
 };
 

@@ -136,8 +136,7 @@ class DenseDifferentialTest : public DifferentialTest {
 TEST_F(DenseDifferentialTest, SmallEmbeddingGradients) {
   Random random(71);
   SCOPED_TRACE(random.Trace());
-  const int64_t count = CaseCount(5000);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0, cases = CaseCount(5000); i < cases; ++i) {
     const int64_t dim =
         random.Chance(0.05) ? AnyOf(random, kDims) : random.Integer(1, 300);
     EmbeddingGradient(random, random.Integer(0, 150), random.Integer(1, 60),
@@ -162,8 +161,7 @@ TEST_F(DenseDifferentialTest, LargeEmbeddingGradients) {
 TEST_F(DenseDifferentialTest, AdamWEvents) {
   Random random(73);
   SCOPED_TRACE(random.Trace());
-  const int64_t count = CaseCount(1000);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0, cases = CaseCount(1000); i < cases; ++i) {
     AdamW(random, random.Integer(0, 40), random.Integer(1, 200),
           i % 3 == 0 ? 0.0 : 0.002);
     if (HasFatalFailure()) return;
@@ -180,7 +178,7 @@ TEST_F(DenseDifferentialTest, AdamWEvents) {
 TEST_F(DenseDifferentialTest, StatisticsAndDigests) {
   Random random(74);
   SCOPED_TRACE(random.Trace());
-  for (int64_t i = 0, count = CaseCount(300); i < count; ++i) {
+  for (int64_t i = 0, cases = CaseCount(300); i < cases; ++i) {
     const int64_t dim = i < 16 ? kDims[i % 8] : random.Integer(1, 600);
     const RandomTable table =
         Table(random, random.Integer(0, 100), dim, i % 2 == 0 ? 0 : 0.001);
@@ -209,7 +207,7 @@ TEST_F(DenseDifferentialTest, StatisticsAndDigests) {
 TEST_F(DenseDifferentialTest, StartsAndWrittenRows) {
   Random random(75);
   SCOPED_TRACE(random.Trace());
-  for (int64_t i = 0, count = CaseCount(200); i < count; ++i) {
+  for (int64_t i = 0, cases = CaseCount(200); i < cases; ++i) {
     const int64_t row_count = random.Integer(1, 40);
     RandomTable table = Table(random, row_count, random.Integer(1, 300), 0.01);
     const Initializer initializer = {random.Chance(0.5)

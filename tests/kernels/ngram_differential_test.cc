@@ -116,7 +116,7 @@ class NgramDifferentialTest : public DifferentialTest {
 TEST_F(NgramDifferentialTest, SmallEmbeddings) {
   Random random(81);
   SCOPED_TRACE(random.Trace());
-  for (int64_t i = 0, count = CaseCount(2000); i < count; ++i) {
+  for (int64_t i = 0, cases = CaseCount(2000); i < cases; ++i) {
     Embed(random, random.Integer(0, 40), random.Integer(1, 300));
     if (HasFatalFailure()) return;
   }
@@ -134,7 +134,7 @@ TEST_F(NgramDifferentialTest, LargeEmbeddings) {
 TEST_F(NgramDifferentialTest, SmallCycles) {
   Random random(83);
   SCOPED_TRACE(random.Trace());
-  for (int64_t i = 0, count = CaseCount(2000); i < count; ++i) {
+  for (int64_t i = 0, cases = CaseCount(2000); i < cases; ++i) {
     Sum(random, random.Integer(0, 5), 60, random.Integer(1, 300),
         random.Integer(1, 80));
     if (HasFatalFailure()) return;
