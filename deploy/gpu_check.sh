@@ -188,19 +188,18 @@ peers() {
 # A process a case: what one takes of memory is not the next one's.
 lm_head_limit=150
 lm_head() {
-  local what shape failed=0
-  : >"$out/lm_head.csv"
+  local what shape failed=0 ours=()
   for shape in 8192/dim:4096/rows:128256 16384/dim:768/rows:50304; do
-    for what in Keep Lean HiddenGradientFirst; do
+    for what in Keep Lean HiddenGradientFirst Forward; do
+      ours+=("$work/$what.${shape%%/*}.json")
       "$bin/rowhouse_gpu_bench" --backend=cuda --device="$device" \
         --benchmark_filter="^CudaHead$what/tokens:$shape" \
-        --benchmark_min_time=0.3 --benchmark_format=csv |
-        grep '^"Cuda' | tee -a "$out/lm_head.csv"
-      ((PIPESTATUS[0] == 0)) || failed=1
+        --benchmark_min_time=0.3 --benchmark_out="${ours[-1]}" \
+        --benchmark_out_format=json || failed=1
     done
   done
-  python3 "$root/bench/peers/lm_head.py" --ours="$out/lm_head.csv" \
-    --out="$out/lm_head.json" | tee "$out/lm_head.md"
+  python3 "$root/bench/peers/lm_head.py" --out="$out/lm_head.json" \
+    --ours "${ours[@]}" | tee "$out/lm_head.md"
   ((PIPESTATUS[0] == 0)) || failed=1
   return $failed
 }

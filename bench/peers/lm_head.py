@@ -1,15 +1,14 @@
 """Times linear cross entropy, forward and backward, in PyTorch and public kernels.
 
-  python3 lm_head.py [--ours=FILE] [--out=FILE]
+  python3 lm_head.py [--out=FILE] [--ours FILE ...]
 
 Shapes, and what is formed, are those of bench/kernels/cuda_head_bench.cc: the
 hidden gradient, and the weight gradient added to an fp32 main_grad; bf16
 operands. Memory is what is taken beside operands and main_grad. A kernel that is
 not installed (liger-kernel, cut-cross-entropy) is left out, and named. `--ours`
-is what deploy/gpu_check.sh lm_head wrote in the same run.
+are files that rowhouse_gpu_bench wrote with --benchmark_out in the same run.
 """
 import argparse
-import csv
 import json
 import pathlib
 import statistics
@@ -82,26 +81,28 @@ def measure(torch, work, tokens, dim, rows):
     return statistics.median(times[2:]), extra / 2**20
 
 
-def ours(path):
-    """Cells by shape, from Google Benchmark's CSV."""
+def ours(outputs):
+    """Cells with their tokens, a case each, from what rowhouse_gpu_bench writes."""
     names = {"Keep": "Rowhouse, keep", "Lean": "Rowhouse, lean",
-             "HiddenGradientFirst": "Rowhouse, until dH is there (keep)"}
-    for row in csv.reader(path.read_text().splitlines()):
-        case, *arguments = row[0].split("/")
+             "HiddenGradientFirst": "Rowhouse, until dH is there (keep)",
+             "Forward": "Rowhouse, statistics alone (keep)"}
+    for run in (run for output in outputs for run in output["benchmarks"]):
+        case, *arguments = run["run_name"].split("/")
         case = case.removeprefix("CudaHead")
         tokens = int(arguments[0].removeprefix("tokens:"))
-        ms = float(row[2])
+        ms = run["real_time"]
         goal = ""
         if (tokens, case) in GOALS:
             must, ahead = GOALS[tokens, case]
             goal = (f"ahead ({ahead})" if ms <= ahead else
                     f"met ({must})" if ms <= must else f"MISSED ({must})")
-        yield tokens, [names[case], f"{ms:.2f}", goal, f"{float(row[-1]):,.0f}"]
+        yield tokens, [names[case], f"{ms:.2f}", goal, f"{run['extra_MiB']:,.0f}"]
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="lm_head.py")
-    parser.add_argument("--ours", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--ours", type=pathlib.Path, metavar="FILE", nargs="*",
+                        default=[])
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args(arguments)
     try:
@@ -110,7 +111,7 @@ def main(arguments):
         sys.exit(f"lm_head.py: {fault}; it needs PyTorch with CUDA")
     if not torch.cuda.is_available():
         sys.exit("lm_head.py: PyTorch finds no CUDA device; it needs one")
-    mine = list(ours(options.ours)) if options.ours else []
+    mine = list(ours(json.loads(path.read_text()) for path in options.ours))
     print("| tokens, dim, rows | by | ms | goal | extra MiB |\n|---|---|---|---|---|")
     results = []
     for shape in SHAPES:

@@ -2,7 +2,6 @@
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench/peers"
@@ -64,16 +63,16 @@ class CompareTest(unittest.TestCase):
 
 class LmHeadTest(unittest.TestCase):
     def test_our_cases_are_read_with_goal_and_memory(self):
-        line = '"CudaHead{}/tokens:{}/dim:1/rows:2/manual_time",9,{},1,ms,,,,,,7,{}'
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "ours.csv"
-            path.write_text("\n".join([line.format("Keep", 8192, 41.9, 2140.2),
-                                       line.format("Lean", 8192, 56.1, 288),
-                                       line.format("Lean", 16384, 8.5, 400)]))
-            self.assertEqual(list(lm_head.ours(path)), [
-                (8192, ["Rowhouse, keep", "41.90", "met (42)", "2,140"]),
-                (8192, ["Rowhouse, lean", "56.10", "MISSED (56)", "288"]),
-                (16384, ["Rowhouse, lean", "8.50", "ahead (8.5)", "400"])])
+        def case(name, tokens, ms, mib):
+            return {"benchmarks": [{
+                "run_name": f"CudaHead{name}/tokens:{tokens}/dim:1/rows:2/x",
+                "real_time": ms, "time_unit": "ms", "extra_MiB": mib}]}
+        self.assertEqual(list(lm_head.ours([case("Keep", 8192, 41.9, 2140.2),
+                                            case("Lean", 8192, 56.1, 288),
+                                            case("Lean", 16384, 8.5, 400)])), [
+            (8192, ["Rowhouse, keep", "41.90", "met (42)", "2,140"]),
+            (8192, ["Rowhouse, lean", "56.10", "MISSED (56)", "288"]),
+            (16384, ["Rowhouse, lean", "8.50", "ahead (8.5)", "400"])])
 
 
 class PeersTest(unittest.TestCase):
