@@ -4,8 +4,8 @@
 #
 #   deploy/test.sh          the release build and all its tests
 #   deploy/test.sh --full   also: clang with thread-safety analysis, clang-tidy,
-#                           ASan + UBSan, TSan, the CUDA compile where nvcc is
-#                           installed, every benchmark once, all seeds
+#                           ASan + UBSan, TSan, the bundle for GPU hosts where
+#                           nvcc is installed, every benchmark once, all seeds
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,8 @@ if $full; then
   say "tests under TSan"
   ctest --preset tsan
   if command -v nvcc >/dev/null; then
-    build cuda
+    say "the bundle for GPU hosts"
+    bash deploy/bundle.sh
   else
     say "no nvcc: the CUDA compile is skipped"
   fi
