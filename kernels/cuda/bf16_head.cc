@@ -77,9 +77,7 @@ KeptBlock Bf16Head::KeptOf(std::span<std::byte> kept,
   auto* const statistics =
       reinterpret_cast<float*>(kept.data() + layout.statistics_offset);
   const int64_t row_block = block.rows.first / cuts_.rows.size;
-  return {codes +
-              block.rows.first / cuts_.rows.size * tokens *
-                  HeadKept::Stride(cuts_.rows.size) +
+  return {codes + row_block * tokens * HeadKept::Stride(cuts_.rows.size) +
               block.tokens.first * HeadKept::Stride(block.rows.count),
           statistics + (1 + row_block) * tokens, statistics};
 }
