@@ -21,15 +21,19 @@ absl::Status MemoryPool::SetAside(int64_t size_bytes) {
   if (size_bytes == 0) return absl::OkStatus();
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() - kSlackBytes;
   MutexLock lock(mutex_);
-  // Blocks that others' buffers keep from the source have room for it.
-  const int64_t slack = kSlackBytes * static_cast<int64_t>(blocks_.size());
-  if (size_bytes <= block_bytes_ - slack - aside_bytes_) {
+  // Blocks that others' buffers keep from the source have room.
+  const int64_t room = block_bytes_ - aside_bytes_ -
+                       kSlackBytes * static_cast<int64_t>(blocks_.size());
+  if (size_bytes <= room) {
     aside_bytes_ += size_bytes;
     return absl::OkStatus();
   }
-  const int64_t taken =
-      size_bytes > kMost ? size_bytes : size_bytes + kSlackBytes;
+  int64_t taken = size_bytes > kMost ? size_bytes : size_bytes + kSlackBytes;
   absl::StatusOr<Buffer> memory = source_(taken);
+  if (!memory.ok() && room > 0) {
+    taken -= room;
+    memory = source_(taken);
+  }
   if (!memory.ok()) return std::move(memory).status();
   aside_bytes_ += size_bytes;
   block_bytes_ += taken;

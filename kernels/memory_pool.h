@@ -34,7 +34,9 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   /// Takes `size_bytes` more from the source, and a little for what aligning
-  /// loses. Errors: the source's; nothing has changed then.
+  /// loses; less where blocks that could not be given back have room for it, or
+  /// for some of it and the source has no more. Errors: the source's; nothing
+  /// has changed then.
   absl::Status SetAside(int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Gives memory back to the source, as soon as whole blocks of it are free

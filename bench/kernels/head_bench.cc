@@ -58,15 +58,32 @@ class Head {
         slice(), inputs(), blocks_,
         {data, data + TokenCount(), data + 2 * TokenCount()});
   }
+  absl::Status KeepStatistics() {
+    float* data = statistics_.data();
+    return TheBackend().KeepHeadTokenStatistics(
+        slice(), inputs(), blocks_, KeptBytes(true),
+        {data, data + TokenCount(), data + 2 * TokenCount()});
+  }
+  // Of what `KeepStatistics` has just left.
+  absl::Status KeptHiddenGradient() {
+    return TheBackend().KeptHeadHiddenGradient(slice(), inputs(), merged(),
+                                               blocks_, KeptBytes(true),
+                                               hidden_gradient_.data());
+  }
+  absl::Status Gradients(bool kept) {
+    return TheBackend().HeadGradients(slice(), inputs(), merged(), blocks_,
+                                      KeptBytes(kept), hidden_gradient_.data(),
+                                      main_grad(), nullptr);
+  }
   absl::Status HiddenGradient(bool keep) {
     return TheBackend().HeadHiddenGradient(slice(), inputs(), merged(), blocks_,
                                            KeptBytes(keep),
                                            hidden_gradient_.data());
   }
   absl::Status WeightGradient(bool kept) {
-    return TheBackend().HeadWeightGradient(
-        slice(), inputs(), merged(), blocks_, KeptBytes(kept),
-        {main_grad_.data(), DType::kFp32, RowCount(), kDim, kDim}, nullptr);
+    return TheBackend().HeadWeightGradient(slice(), inputs(), merged(), blocks_,
+                                           KeptBytes(kept), main_grad(),
+                                           nullptr);
   }
 
  private:
@@ -79,6 +96,9 @@ class Head {
   kernels::HeadMerged merged() const {
     return {statistics_.data(), statistics_.data() + TokenCount(),
             upstream_.data(), upstream_.data()};
+  }
+  kernels::MainGrad main_grad() const {
+    return {main_grad_.data(), DType::kFp32, RowCount(), kDim, kDim};
   }
   std::span<std::byte> KeptBytes(bool keep) const {
     if (!keep) return {};
@@ -116,6 +136,33 @@ void HeadWeightGradient(benchmark::State& state) {
           [&] { return head.WeightGradient(kept); });
 }
 BENCHMARK(HeadWeightGradient)->Apply(Defaults)->ArgName("kept")->Arg(0)->Arg(1);
+
+void KeepHeadTokenStatistics(benchmark::State& state) {
+  Head& head = Kept<Head>();
+  Measure(state, Products(1), [&] { return head.KeepStatistics(); });
+}
+BENCHMARK(KeepHeadTokenStatistics)->Apply(Defaults);
+
+// With the statistics that keep what it takes: until a client has its answer.
+void KeptHeadHiddenGradient(benchmark::State& state) {
+  Head& head = Kept<Head>();
+  Measure(state, Products(2), [&] {
+    absl::Status status = head.KeepStatistics();
+    return status.ok() ? head.KeptHiddenGradient() : status;
+  });
+}
+BENCHMARK(KeptHeadHiddenGradient)->Apply(Defaults);
+
+// With the statistics too.
+void HeadGradients(benchmark::State& state) {
+  Head& head = Kept<Head>();
+  const bool kept = state.range(0) != 0;
+  Measure(state, Products(3), [&] {
+    absl::Status status = kept ? head.KeepStatistics() : head.Statistics();
+    return status.ok() ? head.Gradients(kept) : status;
+  });
+}
+BENCHMARK(HeadGradients)->Apply(Defaults)->ArgName("kept")->Arg(0)->Arg(1);
 
 // A loss and its gradients, against the three products that they need. The
 // logits are formed twice, or three times where nothing is kept, and count

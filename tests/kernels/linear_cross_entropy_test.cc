@@ -181,20 +181,36 @@ TEST(HeadLossTest, KeepsTheSmallSumUnderALargeOffset) {
   EXPECT_EQ(HeadLoss(1e8F, 2.0F, 1e8F), std::log(2.0F));
 }
 
-TEST(HeadKeptTest, HoldsRowsAndThenColumnSums) {
+// 7 tokens, 10 rows in two blocks, each with room to be a multiple of 8 wide.
+TEST(HeadKeptTest, HoldsRowsThenColumnSumsThenStatistics) {
   HeadSlice slice;
   slice.row_count = 10;
   slice.dim = 4;
-  // 7 tokens x 10 rows of bf16: 140 bytes.
-  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kBf16, {3, 5}).size_bytes, 256);
-  // Mixed types: fp32, 280 bytes.
-  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kFp16, {3, 5}).size_bytes, 512);
+  // bf16: 7 * (10 + 2 * 8) * 2 = 364 bytes; then 7 * 3 floats.
+  const HeadKept plain = HeadKept::Of(slice, 7, DType::kBf16, {3, 5});
+  EXPECT_EQ(plain.statistics_offset, 512);
+  EXPECT_EQ(plain.size_bytes, 512 + 256);
+  // Mixed types: fp32, 728 bytes.
+  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kFp16, {3, 5}).size_bytes, 768 + 256);
   const float bias = 0;
   slice.bias = &bias;
   // Three token blocks of 10 sums.
   const HeadKept kept = HeadKept::Of(slice, 7, DType::kBf16, {3, 5});
-  EXPECT_EQ(kept.column_sums_offset, 256);
-  EXPECT_EQ(kept.size_bytes, 256 + 3 * 10 * 4);
+  EXPECT_EQ(kept.column_sums_offset, 512);
+  EXPECT_EQ(kept.statistics_offset, 512 + 256);
+  EXPECT_EQ(kept.size_bytes, 512 + 256 + 256);
+}
+
+TEST(HeadKeptTest, BlocksOfRowsHaveAMultipleOf8AndAreNoMoreThanFit) {
+  EXPECT_EQ(HeadKept::Stride(1), 8);
+  EXPECT_EQ(HeadKept::Stride(8), 8);
+  EXPECT_EQ(HeadKept::Stride(8191), 8192);
+  HeadSlice slice;
+  slice.row_count = 3 * HeadKept::kMostRows;
+  // Three blocks, however many rows one may have: 2 * (3 * 8192 + 3 * 8).
+  const HeadKept kept = HeadKept::Of(slice, 1, DType::kBf16, {1, 100000});
+  EXPECT_EQ(kept.column_sums_offset, 49408);
+  EXPECT_EQ(kept.size_bytes, 49408 + 256);
 }
 
 }  // namespace
