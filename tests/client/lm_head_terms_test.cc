@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/client/head_fixture.h"
+#include "tests/client/near_oracle.h"
 
 namespace rowhouse::client {
 namespace {
@@ -18,7 +19,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int64_t kStatedCount = 29;
 constexpr double kStatedWeight = 17.5;
 
 // As a share of the oracle's largest value. Each term of a gradient is rounded
@@ -38,19 +38,6 @@ double Tolerance(kernels::DType dtype) {
   }
   return 0;
 }
-
-template <typename Got>
-void ExpectNear(const Got& got, const std::vector<double>& want,
-                double tolerance, const char* what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
-  double largest = 0;
-  for (const double x : want) largest = std::max(largest, std::abs(x));
-  for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_NEAR(got[i], want[i], tolerance * largest) << what << " " << i;
-  }
-}
-
-enum class Way : uint8_t { kNone, kSum, kMeanOfOwn, kMeanOfStated };
 
 struct Types {
   DType hidden;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/client/head_fixture.h"
+#include "tests/client/near_oracle.h"
 
 namespace rowhouse::client {
 namespace {
@@ -31,21 +32,6 @@ double Tolerance(kernels::DType compute) {
   }
   return 0;
 }
-
-template <typename Got>
-void ExpectNear(const Got& got, const std::vector<double>& want,
-                double tolerance, const char* what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
-  double largest = 0;
-  for (const double x : want) largest = std::max(largest, std::abs(x));
-  for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_NEAR(got[i], want[i], tolerance * largest) << what << " " << i;
-  }
-}
-
-enum class Way : uint8_t { kNone, kSum, kMeanOfOwn, kMeanOfStated };
-
-constexpr int64_t kStatedCount = 29;
 
 HeadOptions OptionsOf(Way way, int64_t event) {
   HeadOptions options{.event = event};

@@ -1,0 +1,36 @@
+#ifndef ROWHOUSE_TESTS_CLIENT_NEAR_ORACLE_H_
+#define ROWHOUSE_TESTS_CLIENT_NEAR_ORACLE_H_
+
+/// What tests of losses against the fp64 oracle share.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace rowhouse::client {
+
+/// How tokens' losses become one.
+enum class Way : uint8_t { kNone, kSum, kMeanOfOwn, kMeanOfStated };
+
+/// What `kMeanOfStated` divides by.
+inline constexpr int64_t kStatedCount = 29;
+
+/// Expects `got` to differ from `want` by no more than `tolerance` times the
+/// largest of `want`.
+template <typename Got>
+void ExpectNear(const Got& got, const std::vector<double>& want,
+                double tolerance, const char* what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  double largest = 0;
+  for (const double x : want) largest = std::max(largest, std::abs(x));
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], tolerance * largest) << what << " " << i;
+  }
+}
+
+}  // namespace rowhouse::client
+
+#endif  // ROWHOUSE_TESTS_CLIENT_NEAR_ORACLE_H_
