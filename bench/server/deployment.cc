@@ -40,6 +40,14 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// The server of this build; where it has but a name, the one beside this
+// program.
+std::string ServerBinary() {
+  const fs::path server = ROWHOUSE_SERVER_BINARY;
+  if (server.is_absolute()) return server;
+  return fs::read_symlink("/proc/self/exe").parent_path() / server;
+}
+
 std::string Config() {
   const bool cpu = TheRun().backend.kind == kernels::BackendKind::kCpu;
   return absl::StrCat("cluster_id: \"bench\"\nserver_count: 1\nbackend: \"",
@@ -61,9 +69,9 @@ Deployment::Deployment() {
   const TemporaryFolder folder;
   const std::string file = folder.File("server.textproto");
   std::ofstream(file) << Config();
-  server_ = Check(
-      Process::Start({ROWHOUSE_SERVER_BINARY, absl::StrCat("--config=", file),
-                      "--listen=127.0.0.1:0", "--log_level=warn"}));
+  server_ =
+      Check(Process::Start({ServerBinary(), absl::StrCat("--config=", file),
+                            "--listen=127.0.0.1:0", "--log_level=warn"}));
   std::string line;
   server_->ReadLine(line, absl::Seconds(30));
   if (!line.starts_with(kListening)) {

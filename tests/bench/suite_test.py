@@ -18,7 +18,8 @@ WITHOUT_A_CASE = {"Synchronize", "SetAside", "ReserveScratch"}
 OVER_LOOPBACK = {
     "PullRows/batch:8192", "PullRows/batch:0", "PullLatency/rows:1",
     "PullLatency/rows:64", "PushGradients", "ApplyEvent/trainers:1",
-    "ApplyEvent/trainers:2", "LinearCrossEntropy"}
+    "ApplyEvent/trainers:2", "LinearCrossEntropy", "HiddenGradientAnswered",
+    "LossBesideClientWork"}
 
 
 def operations(header):
