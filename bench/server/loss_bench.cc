@@ -158,7 +158,7 @@ void LossBesideClientWork(benchmark::State& state) {
   if (!timed) return;
   const auto middle = waits.begin() + static_cast<int64_t>(waits.size() / 2);
   std::nth_element(waits.begin(), middle, waits.end());
-  Report(state, Products(3), GemmFlopsPerSecond());
+  Report(state, Products(3), GemmFlopsPerSecond());  // The client's work too.
   state.counters["answered_ms"] = 1e3 * answered.count();
   state.counters["weight_gradient_ms"] = 1e3 * weight_gradient.count();
   state.counters["hidden_share"] =
