@@ -33,6 +33,8 @@ class TrainingTest(CliTest):
         text = self.ok("events", "example")
         self.assertIn("open event 11: 0 of 1 ranks have sealed; awaited: 0",
                       text)
+        self.assertIn("last keep-alive  lease", text)
+        self.assertRegex(text, r"0 +1 +awaited .* ago +held")
         self.assertRegex(text, r"10 +row_adam +2 +4 +3 ")
         digest = self.ok("digest", "example", "--event=10")
         self.assertTrue(digest.startswith("08f097adffa7d20c"), digest)
