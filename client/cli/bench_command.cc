@@ -138,7 +138,7 @@ int Show(const Context& context, const Flags& flags,
               << flags.load.table << " behind\n";
     return kInterrupted;
   }
-  if (!report.ok()) return PrintFault(report.status(), flags.load.table);
+  if (!report.ok()) return PrintFault(report.status(), context);
   if (report->size_bytes() == 0) {
     std::cerr << "rowhouse: no call began within the measured time; give more "
                  "--seconds\n";
