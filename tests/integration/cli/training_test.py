@@ -182,6 +182,12 @@ class BenchTest(CliTest):
         self.ok("bench", *self.FLAGS, "--table=mine", "--replace")
         self.assertEqual(self.json("list")["tables"], [])
 
+    def test_a_table_that_was_refused_is_not_deleted(self):
+        error = self.refused(1, "bytes", "bench", "--rows=100G", "--dim=8")
+        self.assertIn("`rowhouse status`", error)
+        self.assertNotIn("deleted", error)
+        self.assertNotIn("left behind", error)
+
     def test_an_interrupt_leaves_nothing_behind(self):
         process = self.start("bench", "--rows=1000", "--dim=8", "--batch=64",
                              "--seconds=600")
@@ -192,6 +198,7 @@ class BenchTest(CliTest):
         self.assertEqual(process.returncode, 130, err)
         self.assertEqual(out, "")
         self.assertIn("interrupted", err)
+        self.assertIn("table rowhouse-bench is deleted", err)
         self.assertEqual(self.json("list")["tables"], [])
 
 
