@@ -81,8 +81,9 @@ void SpecFlags::AddChoice(CLI::App& command, const std::string& flag,
 SpecFlags::SpecFlags(CLI::App& command) {
   command
       .add_option("--spec", file_,
-                  "Textproto of rowhouse.v1.TableSpec, or of an entry "
-                  "`tables` of a server's configuration; other flags change it")
+                  "Textproto of rowhouse.v1.TableSpec, or a server's "
+                  "configuration with one entry `tables`, or what is in such "
+                  "an entry; other flags change it")
       ->type_name("FILE");
   AddCountFlag(command, "--rows", "Rows of the whole table",
                [](TableSpec& spec, int64_t v) { spec.row_count = v; });

@@ -50,8 +50,9 @@ class SpecFlags {
   std::vector<Edit> edits_;
 };
 
-/// Reads a textproto of `rowhouse.v1.TableSpec`, or of a server config's
-/// `tables { name ... spec ... }` entry, of which the name is left out.
+/// Reads a textproto of `rowhouse.v1.TableSpec`, or of a server's configuration
+/// with one entry `tables { name ... spec ... }`, or of what is in such an
+/// entry; the name is left out.
 ///
 /// Errors:
 ///   kInvalidArgument  it cannot be read or is none; names file and field.

@@ -53,6 +53,19 @@ class TableTest(CliTest):
         entry = self.folder / "entry.textproto"
         entry.write_text(f'name: "tables/x" spec {{ {body} sparse {{}} }}')
         self.ok("create", "others", f"--spec={entry}")
+        tables = f"tables {{ {entry.read_text()} }}\n"
+        entry.write_text("# A table.\n\n" + tables)
+        self.ok("create", "others", f"--spec={entry}")
+        entry.write_text('cluster_id: "x" server_count: 2\n' + tables)
+        self.ok("create", "others", f"--spec={entry}")
+        for count, body_of in ((0, 'cluster_id: "x"'), (2, tables + tables)):
+            entry.write_text(body_of)
+            self.refused(2, f"{entry}: {count} entries `tables`, wanted one",
+                         "create", "x", f"--spec={entry}")
+        entry.write_text('tables {\nname: "tables/x"\nspek {} }')
+        self.refused(2, f"{entry}:3:", "create", "x", f"--spec={entry}")
+        entry.write_text('name: "tables/x"')
+        self.refused(2, "no spec, wanted", "create", "x", f"--spec={entry}")
         spec.write_text(body + "dence {}\n")
         self.refused(2, f"{spec}:5:", "create", "x", f"--spec={spec}")
         spec.write_text(body)
