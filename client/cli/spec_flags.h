@@ -25,8 +25,9 @@ class SpecFlags {
   /// The spec that was asked for; `server_count` shards when not said.
   ///
   /// Errors:
-  ///   kInvalidArgument  the file cannot be read, or something required is
-  ///                     missing; names the flag.
+  ///   kInvalidArgument  the file cannot be read, something required is
+  ///                     missing, or a flag means nothing without another;
+  ///                     names the flags.
   absl::StatusOr<client::TableSpec> Spec(int32_t server_count) const;
 
  private:
@@ -45,7 +46,9 @@ class SpecFlags {
                  const std::string& description,
                  std::function<void(client::TableSpec&, T)> edit);
   void AddDense(CLI::App& command);
+  absl::Status CheckCompany(const client::TableSpec& spec) const;
 
+  CLI::App& command_;
   std::string file_;
   std::vector<Edit> edits_;
 };

@@ -86,6 +86,39 @@ class TableTest(CliTest):
                              "--reduction=sum", "--max-rows=1")
         self.assertIn("`rowhouse status`", error)
 
+    def test_flags_that_mean_nothing_alone(self):
+        good = ["--rows=10", "--dim=4", "--reduction=sum", "--max-rows=1",
+                "--dry-run"]
+        for flag, needed in (("--seed=7", "--uniform=1"),
+                             ("--master", "--dense"), ("--bias", "--dense"),
+                             ("--main-grad-dtype=bf16", "--dense"),
+                             ("--max-head-tokens=5", "--dense"),
+                             ("--ngram-sign-rows=8", "--ngram-sign-seed=1")):
+            error = self.refused(2, flag.split("=")[0] + " without "
+                                 + needed.split("=")[0], "create", "x", *good,
+                                 flag)
+            self.assertIn("`rowhouse create --help`", error)
+            self.ok("create", "x", *good, flag, needed)
+        made = self.json("create", "x", *good, "--max-head-tokens=5", "--bias",
+                         "--master", "--main-grad-dtype=bf16", "--dense")
+        self.assertEqual(made["spec"]["dense"],
+                         {"has_bias": True, "has_master": True,
+                          "main_grad_dtype": "bf16", "max_head_token_count": 5})
+        # Beside a file that says what they need, they mean something.
+        spec = self.folder / "company.textproto"
+        spec.write_text(
+            "row_count: 10 dim: 4 row_dtype: DATA_TYPE_FP32 shard_count: 2\n"
+            "gradient_dtype: DATA_TYPE_BF16 trainer_count: 1\n"
+            "gradient_reduction: GRADIENT_REDUCTION_SUM\n"
+            "max_contribution_row_count: 64 max_part_count: 3\n"
+            "initializer { uniform { bound: 0.5 } } dense {}\n")
+        made = self.json("create", "x", f"--spec={spec}", "--seed=7", "--bias",
+                         "--dry-run")["spec"]
+        self.assertEqual(made["initializer"]["seed"], 7)
+        self.assertTrue(made["dense"]["has_bias"])
+        self.refused(2, "--ngram-sign-rows without", "create", "x",
+                     f"--spec={spec}", "--ngram-sign-rows=8")
+
     def test_reset_and_delete_ask_first(self):
         self.create()
         for verb in ("reset", "delete"):
@@ -172,6 +205,9 @@ class RowTest(CliTest):
         self.assertEqual(out.read_bytes(), before)
         self.assertFalse(out.with_name("kept.npy.part").exists())
         self.refused(2, "--out=FILE.npy", "pull", "words", "0-99999")
+        for more in ("--json", f"--out={out}"):
+            self.refused(2, "--all with " + more.split("=")[0], "pull", "words",
+                         "0", "--all", more)
 
     def test_digest(self):
         self.create()
