@@ -1,5 +1,6 @@
 #include "client/cli/spec_flags.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -41,6 +42,19 @@ const std::vector<Companions>& AllCompanions() {
         [](const TableSpec& spec) { return spec.ngram.has_value(); },
         {"--ngram-sign-rows"}}});
   return all;
+}
+
+// Bytes of a pull call for a table that is not to reserve more than it can use:
+// those of all its rows or, with repeats, of as many as a trainer may push; 0,
+// the servers' 64 MiB, where that is less.
+int64_t DefaultPullBytes(const TableSpec& spec) {
+  constexpr int64_t kServersDefault = int64_t{64} << 20;
+  constexpr int64_t kMostRows = 400'000;  // Of a call.
+  const int64_t rows = std::min(
+      std::max(spec.row_count, spec.max_contribution_row_count), kMostRows);
+  const int64_t element_bytes = client::SizeOf(spec.row_dtype);
+  if (rows >= kServersDefault / element_bytes / spec.dim) return 0;
+  return rows * spec.dim * element_bytes;
 }
 
 }  // namespace
@@ -130,8 +144,12 @@ SpecFlags::SpecFlags(CLI::App& command) : command_(command) {
   AddValue<int32_t>(
       command, "--max-parts", "COUNT", "Most parts of a trainer in an event",
       [](TableSpec& spec, int32_t v) { spec.max_part_count = v; });
-  AddCountFlag(command, "--max-pull-bytes", "Most bytes of a pull call",
-               [](TableSpec& spec, int64_t v) { spec.max_pull_bytes = v; });
+  AddCountFlag(
+      command, "--max-pull-bytes",
+      "Most bytes of a pull call; a shard reserves several. When not given: "
+      "those of --rows or, if more, --max-rows rows, at most 64 MiB; with "
+      "--spec what the file says",
+      [](TableSpec& spec, int64_t v) { spec.max_pull_bytes = v; });
   AddValue<float>(command, "--uniform", "BOUND",
                   "Rows begin uniform in (-BOUND, BOUND), not with zeros",
                   [](TableSpec& spec, float v) {
@@ -224,6 +242,9 @@ absl::StatusOr<TableSpec> SpecFlags::Spec(int32_t server_count) const {
     return BadArgument(
         "no --max-rows, wanted the most gradient rows of a trainer in an event "
         "on a shard");
+  }
+  if (file_.empty() && command_.count("--max-pull-bytes") == 0) {
+    spec.max_pull_bytes = DefaultPullBytes(spec);
   }
   return spec;
 }

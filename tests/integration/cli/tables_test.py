@@ -46,6 +46,7 @@ class TableTest(CliTest):
                             "--trainers=3")
         self.assertEqual(planned["spec"]["trainer_count"], 3)
         self.assertTrue(planned["spec"]["dense"]["has_bias"])
+        self.assertEqual(planned["spec"]["max_pull_bytes"], 0)  # The file's.
         self.assertEqual(self.json("list")["tables"], [])
         self.ok("create", "words", f"--spec={spec}")
         self.assertEqual(self.json("describe", "words")["spec"]["max_part_count"],
@@ -85,6 +86,32 @@ class TableTest(CliTest):
         error = self.refused(1, "bytes", "create", "x", "--rows=1G", "--dim=1Ki",
                              "--reduction=sum", "--max-rows=1")
         self.assertIn("`rowhouse status`", error)
+
+    def test_a_tiny_table_reserves_little(self):
+        text = self.ok("create", "words", "--rows=10", "--dim=4",
+                       "--reduction=sum", "--max-rows=64")
+        self.assertRegex(text, r"10 rows on 2 servers, [0-9.]+ KiB reserved")
+        shards = self.json("describe", "words")["shards"]
+        self.assertLess(sum(s["reserved_bytes"] for s in shards), 1 << 16)
+        rows = self.json("pull", "words", *["3"] * 100)["rows"]
+        self.assertEqual([r["row"] for r in rows], [3] * 100)
+
+    def test_bytes_of_a_pull_call(self):
+        def pull_bytes(rows, dim, *more):
+            return self.json("create", "x", f"--rows={rows}", f"--dim={dim}",
+                             "--reduction=sum", "--max-rows=64", "--dry-run",
+                             *more)["spec"]["max_pull_bytes"]
+
+        self.assertEqual(pull_bytes(10, 4), 64 * 4 * 2)  # --max-rows are more.
+        self.assertEqual(pull_bytes(100, 4), 100 * 4 * 2)
+        self.assertEqual(pull_bytes(100, 4, "--dtype=fp32"), 100 * 4 * 4)
+        self.assertEqual(pull_bytes("1G", 8), 400000 * 8 * 2)
+        self.assertEqual(pull_bytes("1G", 768), 0)  # The servers': 64 MiB.
+        self.assertEqual(pull_bytes("32Ki", 1024), 0)
+        self.assertEqual(pull_bytes(10, "4G"), 0)
+        self.assertEqual(pull_bytes(10, 4, "--max-pull-bytes=64"), 64)
+        self.assertEqual(pull_bytes(10, 4, "--max-pull-bytes=0"), 0)
+        self.assertIn("64 MiB", self.ok("create", "--help"))
 
     def test_flags_that_mean_nothing_alone(self):
         good = ["--rows=10", "--dim=4", "--reduction=sum", "--max-rows=1",
