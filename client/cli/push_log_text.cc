@@ -61,8 +61,9 @@ std::string ArithmeticText(const client::push_log::LogInfo& info) {
                     those.size() == 1 ? "shard " : "shards ", Ranks(those),
                     " recorded with ", arithmetic, "\n");
   }
-  absl::StrAppend(&text, "a replay gives their bits with the same on the same ",
-                  info.spec.shard_count, " slices\n");
+  absl::StrAppend(
+      &text, "equal bits of a replay are sure only with the same, on the same ",
+      info.spec.shard_count, " slices\n");
   return text;
 }
 

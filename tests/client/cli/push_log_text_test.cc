@@ -47,7 +47,8 @@ TEST(PushLogTextTest, HeadPartsComeWithTheirArithmetic) {
   EXPECT_EQ(ArithmeticText(info),
             "head parts of shards 0, 2 recorded with cpu, amx\n"
             "head parts of shard 1 recorded with cuda\n"
-            "a replay gives their bits with the same on the same 3 slices\n");
+            "equal bits of a replay are sure only with the same, on the same 3 "
+            "slices\n");
 }
 
 }  // namespace
