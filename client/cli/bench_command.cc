@@ -96,9 +96,10 @@ absl::Status Create(client::Cluster& cluster, const std::string& table,
 }
 
 // Deletes the table, over connections of its own: an interrupt has ended the
-// load's. Not while a server is away, for which the call would wait.
-absl::Status Delete(const ConnectionFlags& connection,
-                    const std::string& table) {
+// load's. Not while a server is away, for which the call would wait. Returns
+// whether it was there: servers may have refused to make it.
+absl::StatusOr<bool> Delete(const ConnectionFlags& connection,
+                            const std::string& table) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
                             ConnectLoosely(connection));
   const absl::Duration timeout = connection.timeout();
@@ -111,7 +112,9 @@ absl::Status Delete(const ConnectionFlags& connection,
   }
   const absl::Status deleted =
       cluster->DeleteTable(table, {.timeout = timeout});
-  return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
+  if (absl::IsNotFound(deleted)) return false;
+  if (!deleted.ok()) return deleted;
+  return true;
 }
 
 absl::StatusOr<BenchReport> Measure(client::Cluster& cluster,
@@ -138,7 +141,7 @@ int Show(const Context& context, const Flags& flags,
               << flags.load.table << " behind\n";
     return kInterrupted;
   }
-  if (!report.ok()) return PrintFault(report.status(), flags.load.table);
+  if (!report.ok()) return PrintFault(report.status(), context);
   if (report->size_bytes() == 0) {
     std::cerr << "rowhouse: no call began within the measured time; give more "
                  "--seconds\n";
@@ -155,15 +158,15 @@ int Show(const Context& context, const Flags& flags,
 // The exit code is that of the first thing that failed.
 int CleanUp(const Context& context, const BenchLoad& load, int code) {
   ReleaseInterrupts();
-  const absl::Status deleted = Delete(context.connection, load.table);
+  const absl::StatusOr<bool> deleted = Delete(context.connection, load.table);
   if (!deleted.ok()) {
     std::cerr << "rowhouse: table " << load.table
-              << " is left behind: " << deleted.message()
+              << " is left behind: " << deleted.status().message()
               << "\n  `rowhouse delete " << load.table
               << "` deletes it, once all servers answer\n";
-    return code == kOk ? ExitCodeOf(deleted) : code;
+    return code == kOk ? ExitCodeOf(deleted.status()) : code;
   }
-  if (code != kOk) {
+  if (code != kOk && *deleted) {
     std::cerr << "rowhouse: table " << load.table << " is deleted\n";
   }
   return code;

@@ -19,7 +19,10 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
   CLI::App& command = *app.add_subcommand(name, description);
   command.footer("\nExamples:\n" + examples +
                  "\nFlags of all commands: rowhouse --help");
-  command.callback([&context, run = std::move(run)] { context.run = run; });
+  command.callback([&context, name, run = std::move(run)] {
+    context.command = name;
+    context.run = run;
+  });
   return command;
 }
 
@@ -59,9 +62,9 @@ void Print(const std::string& text) {
             << '\n';
 }
 
-int PrintFault(const absl::Status& status, const std::string& table) {
+int PrintFault(const absl::Status& status, const Context& context) {
   std::cerr << "rowhouse: " << status.message() << '\n';
-  const std::string advice = AdviceOn(status, table);
+  const std::string advice = AdviceOn(status, context.table, context.command);
   if (!advice.empty()) std::cerr << "  " << advice << '\n';
   return ExitCodeOf(status);
 }

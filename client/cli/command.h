@@ -17,7 +17,8 @@ struct Context {
   ConnectionFlags connection;
   bool json = false;
   bool quiet = false;
-  std::string table;  ///< That the command names, for advice.
+  std::string table;    ///< That the command names, for advice.
+  std::string command;  ///< The name of the one that was chosen.
   /// The command; its value is the exit code.
   std::function<absl::StatusOr<int>()> run;
 };
@@ -43,7 +44,7 @@ CLI::Option& AddCount(CLI::App& command, const std::string& flag,
 void Print(const std::string& text);
 
 /// Says on stderr what failed and what to do next; returns the exit code.
-int PrintFault(const absl::Status& status, const std::string& table);
+int PrintFault(const absl::Status& status, const Context& context);
 
 // One a command.
 void AddStatus(CLI::App& app, Context& context);

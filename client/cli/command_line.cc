@@ -116,7 +116,7 @@ int RunChosen(const Context& context) {
     std::cerr << "rowhouse: interrupted; " << ended.status().message() << '\n';
     return kInterrupted;
   }
-  return PrintFault(ended.status(), context.table);
+  return PrintFault(ended.status(), context);
 }
 
 // The first flag that ends with its `=`: it would take the next word.
@@ -132,13 +132,13 @@ std::string EmptyFlag(int argc, char** argv) {
 }
 
 int Run(int argc, char** argv) {
-  const std::string empty = EmptyFlag(argc, argv);
-  if (empty == "--servers") {
-    return PrintFault(BadArgument(std::string(kNoServers)), "");
-  }
-  if (!empty.empty()) return PrintFault(BadArgument(empty + " is empty"), "");
   CLI::App app;
   Context context;
+  const std::string empty = EmptyFlag(argc, argv);
+  if (empty == "--servers") return PrintFault(NoServers(), context);
+  if (!empty.empty()) {
+    return PrintFault(BadArgument(empty + " is empty"), context);
+  }
   AddCommands(app, context);
   try {
     app.parse(argc, argv);

@@ -13,31 +13,39 @@
 namespace rowhouse::cli {
 namespace {
 
+absl::Status BadFlag(const std::string& message) {
+  return BadArgument(message, kBadConnectionFlags);
+}
+
 absl::Status ReadTo(const std::string& path, std::string& out) {
   if (path.empty()) return absl::OkStatus();
   absl::StatusOr<std::string> text = wire::ReadFile(path);
-  if (!text.ok()) return BadArgument(std::string(text.status().message()));
+  if (!text.ok()) return BadFlag(std::string(text.status().message()));
   out = *std::move(text);
   return absl::OkStatus();
 }
 
 }  // namespace
 
+absl::Status NoServers() {
+  return BadFlag(
+      "no servers: give --servers=HOST:PORT,... in shard order, or set "
+      "ROWHOUSE_SERVERS");
+}
+
 absl::StatusOr<client::ClusterOptions> ToOptions(const ConnectionFlags& flags) {
-  if (flags.servers.empty()) {
-    return BadArgument(std::string(kNoServers));
-  }
+  if (flags.servers.empty()) return NoServers();
   client::ClusterOptions options;
   for (const std::string& text : flags.servers) {
     const std::string address(absl::StripAsciiWhitespace(text));
     const std::string fault = CheckAddress(address);
-    if (!fault.empty()) return BadArgument("--servers has " + fault);
+    if (!fault.empty()) return BadFlag("--servers has " + fault);
     options.addresses.push_back(address);
   }
   options.cluster_id = flags.cluster_id;
   options.connect_timeout = flags.timeout();
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
-    return BadArgument(
+    return BadFlag(
         "--tls-certificate and --tls-key: one alone, wanted both or none");
   }
   if (!flags.tls && flags.tls_ca.empty() && flags.tls_certificate.empty() &&

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,9 +12,8 @@
 
 namespace rowhouse::cli {
 
-inline constexpr std::string_view kNoServers =
-    "no servers: give --servers=HOST:PORT,... in shard order, or set "
-    "ROWHOUSE_SERVERS";
+/// What is said where no server is named; kInvalidArgument.
+absl::Status NoServers();
 
 /// The flags that say which cluster, and how to reach it.
 struct ConnectionFlags {

@@ -49,7 +49,7 @@ std::string Show(const OpenEventView& event, int32_t shard_count, bool color) {
                    {"parts", Align::kRight},
                    {"rows", Align::kRight},
                    {"tokens", Align::kRight},
-                   {"silent for", Align::kRight},
+                   {"last keep-alive", Align::kRight},
                    {"lease"}});
   for (const RankView& rank : event.ranks) {
     std::vector<Cell> row = {
@@ -57,7 +57,7 @@ std::string Show(const OpenEventView& event, int32_t shard_count, bool color) {
         StateOf(rank, shard_count), absl::StrCat(rank.part_count),
         Count(rank.row_count),      Count(rank.token_count)};
     if (rank.idle.has_value()) {
-      row.emplace_back(Span(*rank.idle));
+      row.emplace_back(Span(*rank.idle) + " ago");
       row.emplace_back(rank.lease_expired ? "expired" : "held",
                        rank.lease_expired ? Style::kBad : Style::kPlain);
     }
@@ -172,7 +172,8 @@ void AddEvents(CLI::App& app, Context& context) {
   CLI::App& command = AddCommand(
       app, context, "events",
       "Shows who has sealed a table's next event, who is awaited, and what the "
-      "last events did",
+      "last events did. Keep-alives come from a thread of a trainer's library: "
+      "they tell that its process lives, not that it works",
       kExamples, [&context] { return Run(context); });
   AddTable(command, context);
 }

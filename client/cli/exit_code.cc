@@ -72,6 +72,14 @@ constexpr std::array kAdvice = {
     Advice{push_log::kNotWritable,
            "name a file that you may write, on a disk with room; `rowhouse "
            "replay --inspect FILE` shows what one holds"},
+    Advice{kBadConnectionFlags,
+           "`rowhouse --help` tells the flags that all commands have"},
+    Advice{kBadRowFile,
+           "`rowhouse describe TABLE` shows the rows that it takes; `rowhouse "
+           "import --help` tells of which files"},
+    Advice{kBadSpecFile,
+           "rowhouse/v1/table.proto tells the fields of a TableSpec; `rowhouse "
+           "create --help` tells flags for the same"},
 };
 
 bool IsAway(const absl::Status& status) {
@@ -92,7 +100,8 @@ int ExitCodeOf(const absl::Status& status) {
   return kRefused;
 }
 
-std::string AdviceOn(const absl::Status& status, const std::string& table) {
+std::string AdviceOn(const absl::Status& status, const std::string& table,
+                     const std::string& command) {
   const std::string reason = wire::ReasonOf(status);
   for (const Advice& advice : kAdvice) {
     if (advice.reason != reason) continue;
@@ -103,7 +112,9 @@ std::string AdviceOn(const absl::Status& status, const std::string& table) {
     return "`rowhouse status` shows which servers answer; --timeout gives them "
            "more time";
   }
-  return "";
+  if (ExitCodeOf(status) != kBadArguments) return "";
+  return absl::StrCat("`rowhouse ", command, command.empty() ? "" : " ",
+                      "--help` tells what there is");
 }
 
 absl::Status WhileWaiting(const absl::Status& status,
@@ -115,8 +126,9 @@ absl::Status WhileWaiting(const absl::Status& status,
                      {{"event", absl::StrCat(*event)}});
 }
 
-absl::Status BadArgument(const std::string& message) {
-  return absl::InvalidArgumentError(message);
+absl::Status BadArgument(const std::string& message, std::string_view reason) {
+  if (reason.empty()) return absl::InvalidArgumentError(message);
+  return wire::Error(absl::StatusCode::kInvalidArgument, reason, message);
 }
 
 }  // namespace rowhouse::cli

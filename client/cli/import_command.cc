@@ -34,8 +34,12 @@ struct Flags {
   int64_t first_row = 0;
 };
 
+absl::Status BadFile(const std::string& message) {
+  return BadArgument(message, kBadRowFile);
+}
+
 absl::Status AtFile(const std::string& file, const absl::Status& status) {
-  return BadArgument(absl::StrCat(file, ": ", status.message()));
+  return BadFile(absl::StrCat(file, ": ", status.message()));
 }
 
 // Rows in `in`, which is left before the first.
@@ -44,7 +48,7 @@ absl::StatusOr<int64_t> RowCountOf(std::ifstream& in, const Flags& flags,
   std::error_code fault;
   const auto size =
       static_cast<int64_t>(std::filesystem::file_size(flags.file, fault));
-  if (fault) return BadArgument(flags.file + " cannot be read");
+  if (fault) return BadFile(flags.file + " cannot be read");
   const int64_t row_bytes = table.row_bytes();
   int64_t header_bytes = 0;
   int64_t row_count = size / row_bytes;
@@ -58,16 +62,16 @@ absl::StatusOr<int64_t> RowCountOf(std::ifstream& in, const Flags& flags,
     header_bytes = static_cast<int64_t>(in.tellg());
   }
   if (size != header_bytes + row_count * row_bytes) {
-    return BadArgument(absl::StrCat(
+    return BadFile(absl::StrCat(
         flags.file, ": ", size - header_bytes, " bytes of rows, wanted ",
         flags.format == "npy"
             ? absl::StrCat(row_count, " rows of ", row_bytes, " bytes")
             : absl::StrCat("whole rows of ", row_bytes, " bytes")));
   }
   if (flags.first_row > table.spec.row_count - row_count) {
-    return BadArgument(absl::StrCat(
-        flags.file, ": ", row_count, " rows from row ", flags.first_row,
-        " on, wanted rows in [0, ", table.spec.row_count, ")"));
+    return BadFile(absl::StrCat(flags.file, ": ", row_count, " rows from row ",
+                                flags.first_row, " on, wanted rows in [0, ",
+                                table.spec.row_count, ")"));
   }
   return row_count;
 }
@@ -84,7 +88,7 @@ absl::Status Import(client::Cluster& cluster, const Context& context,
     chunk.resize(count * row_bytes);
     in.read(reinterpret_cast<char*>(chunk.data()), std::ssize(chunk));
     if (in.gcount() != std::ssize(chunk)) {
-      return BadArgument(flags.file + " ends early");
+      return BadFile(flags.file + " ends early");
     }
     ROWHOUSE_RETURN_IF_ERROR(
         cluster.ImportRows(context.table, flags.first_row + row, chunk,
@@ -96,7 +100,7 @@ absl::Status Import(client::Cluster& cluster, const Context& context,
 
 absl::StatusOr<int> Run(const Context& context, Flags flags) {
   std::ifstream in(flags.file, std::ios::binary);
-  if (!in) return BadArgument(flags.file + " cannot be read");
+  if (!in) return BadFile(flags.file + " cannot be read");
   if (flags.format.empty()) {
     flags.format = flags.file.ends_with(".npy") ? "npy" : "raw";
   }

@@ -214,6 +214,11 @@ absl::StatusOr<int64_t> WriteFile(client::Cluster& cluster,
 absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<RowIdRange> ranges,
                             RangesOf(flags));
+  if (flags.all && (context.json || !flags.out.empty())) {
+    return BadArgument(absl::StrCat(
+        "--all with ", flags.out.empty() ? "--json" : "--out",
+        ", which has every value of a row anyway; wanted one of them"));
+  }
   const int64_t row_count = SizeOf(ranges);
   if (flags.out.empty() && row_count > kMostPrintedRows) {
     return BadArgument(absl::StrCat(

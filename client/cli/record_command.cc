@@ -83,16 +83,14 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
     json["size_bytes"] = report.size_bytes;
     json["start_digest"] = ToJson(report.start_digest);
     json["end_digest"] = ToJson(report.end_digest);
+    json["digest_fault"] = std::string(report.digest_fault.message());
     json["fault"] = std::string(report.fault.message());
     PrintJson(json);
   } else {
     Print(absl::StrCat(
-        "events ", report.start_event + 1, " to ", report.last_event,
-        " of table ", context.table, " are in ", flags.file, ": ",
-        CountsText(report.counts), ", ", Bytes(report.size_bytes), "\n",
-        report.end_digest.has_value()
-            ? absl::StrCat("digest ", DigestText(*report.end_digest), "\n")
-            : ""));
+        flags.file, ": ", EventsText(report.start_event, report.last_event),
+        " of table ", context.table, ", ", CountsText(report.counts), ", ",
+        Bytes(report.size_bytes), "\n", EndDigestText(report, context.table)));
   }
   // The log is good up to there; but more was wanted.
   ROWHOUSE_RETURN_IF_ERROR(report.fault);
@@ -106,7 +104,8 @@ void AddRecord(CLI::App& app, Context& context) {
   CLI::App& command = AddCommand(
       app, context, "record",
       "Writes a table's events from now on to a push log; training does not "
-      "wait for it. Ctrl-C ends it in order",
+      "wait for it. Ctrl-C ends it in order, but has no digest of a table that "
+      "goes on",
       kExamples, [&context, flags] { return Run(context, *flags); });
   AddTable(command, context);
   command.add_option("file", flags->file, "The push log to write")
@@ -116,7 +115,7 @@ void AddRecord(CLI::App& app, Context& context) {
       .add_option_function<int64_t>(
           "--until",
           [flags](int64_t event) { flags->options.last_event = event; },
-          "Ends after this event")
+          "Ends after this event, with its digest also where training goes on")
       ->check(AtLeast(1))
       ->type_name("EVENT");
   AddCount(command, "--buffer-bytes", flags->options.buffer_bytes,

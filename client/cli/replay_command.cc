@@ -102,26 +102,34 @@ absl::StatusOr<int> RunReplay(const Context& context, const Flags& flags) {
   if (context.json) {
     PrintJson(ReplayJson(context.table, report));
   } else {
-    Print(absl::StrCat("events ", report.start_event + 1, " to ",
-                       report.last_event, " applied to table ", context.table,
-                       report.created ? ", which was made" : "", ": ",
-                       CountsText(report.counts), "\ndigest ",
-                       DigestText(report.digest), ", ", Comparison(report),
-                       "\n"));
+    Print(absl::StrCat(
+        EventsText(report.start_event, report.last_event), " applied to table ",
+        context.table, report.created ? ", which was made" : "", ": ",
+        CountsText(report.counts), "\ndigest ", DigestText(report.digest), ", ",
+        Comparison(report), "\n"));
   }
   if (!report.warning.empty()) Warn(report.warning);
   if (Interrupted()) return kInterrupted;
   return report.digests_equal().value_or(true) ? kOk : kRefused;
 }
 
-absl::StatusOr<int> RunInspect(const Context& context,
-                               const std::string& file) {
+absl::StatusOr<int> RunInspect(const Context& context, const Flags& flags) {
+  if (!flags.file.empty()) {
+    return BadArgument(absl::StrCat("'", flags.file, "' after '", flags.first,
+                                    "', wanted the log alone with --inspect"));
+  }
+  if (flags.shard_count.has_value()) {
+    return BadArgument("--shards with --inspect, wanted one of them");
+  }
+  const std::string& file = flags.first;
   ROWHOUSE_ASSIGN_OR_RETURN(const push_log::LogInfo info,
                             push_log::Inspect(file));
   if (context.json) {
     Json json = ToJson(info.counts);
     json["table"] = info.table;
     json["spec"] = ToJson(info.spec);
+    json["shard_bounds"] = info.shard_bounds;
+    json["arithmetic"] = info.arithmetic;
     json["start_event"] = info.start_event;
     json["last_event"] = info.last_event;
     json["complete"] = info.complete;
@@ -134,13 +142,14 @@ absl::StatusOr<int> RunInspect(const Context& context,
     return kOk;
   }
   Print(absl::StrCat(
-      file, ": events ", info.start_event + 1, " to ", info.last_event,
-      " of table ", info.table, ", ", CountsText(info.counts), ", ",
-      Bytes(info.size_bytes), info.complete ? "" : ", not ended in order",
+      file, ": ", EventsText(info.start_event, info.last_event), " of table ",
+      info.table, ", ", CountsText(info.counts), ", ", Bytes(info.size_bytes),
+      info.complete ? "" : ", not ended in order",
       info.fault.empty() ? "" : ": " + info.fault, "\n",
       info.end_digest.has_value()
           ? absl::StrCat("digest ", DigestText(*info.end_digest), "\n")
-          : ""));
+          : "",
+      ArithmeticText(info)));
   return kOk;
 }
 
@@ -153,7 +162,7 @@ void AddReplay(CLI::App& app, Context& context) {
       "Applies a push log to a table, which it makes if it is not there, and "
       "compares digests",
       kExamples, [&context, flags]() -> absl::StatusOr<int> {
-        if (flags->inspect) return RunInspect(context, flags->first);
+        if (flags->inspect) return RunInspect(context, *flags);
         if (flags->file.empty()) return BadArgument("no push log, wanted FILE");
         context.table = flags->first;
         return RunReplay(context, *flags);

@@ -1,8 +1,10 @@
 #include "client/cli/spec_flags.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/units.h"
 #include "proto/wire/status_macros.h"
@@ -19,14 +21,40 @@ const std::vector<std::pair<std::string, DType>>& RowTypes() {
   return types;
 }
 
-client::DenseTableSpec& Dense(TableSpec& spec) {
-  if (!spec.dense.has_value()) spec.dense.emplace();
-  return *spec.dense;
+// Flags that mean nothing without another, or a file that says the same.
+struct Companions {
+  const char* needed;
+  bool (*needed_is_there)(const TableSpec& spec);
+  std::vector<const char*> flags;
+};
+
+const std::vector<Companions>& AllCompanions() {
+  static const auto& all = *new std::vector<Companions>(
+      {{"--uniform",
+        [](const TableSpec& spec) {
+          return spec.initializer.kind == client::Initializer::Kind::kUniform;
+        },
+        {"--seed"}},
+       {"--dense",
+        [](const TableSpec& spec) { return spec.dense.has_value(); },
+        {"--master", "--bias", "--main-grad-dtype", "--max-head-tokens"}},
+       {"--ngram-sign-seed",
+        [](const TableSpec& spec) { return spec.ngram.has_value(); },
+        {"--ngram-sign-rows"}}});
+  return all;
 }
 
-client::NgramMetadata& Ngram(TableSpec& spec) {
-  if (!spec.ngram.has_value()) spec.ngram.emplace();
-  return *spec.ngram;
+// Bytes of a pull call for a table that is not to reserve more than it can use:
+// those of all its rows or, with repeats, of as many as a trainer may push; 0,
+// the servers' 64 MiB, where that is less.
+int64_t DefaultPullBytes(const TableSpec& spec) {
+  constexpr int64_t kServersDefault = int64_t{64} << 20;
+  constexpr int64_t kMostRows = 400'000;  // Of a call.
+  const int64_t rows = std::min(
+      std::max(spec.row_count, spec.max_contribution_row_count), kMostRows);
+  const int64_t element_bytes = client::SizeOf(spec.row_dtype);
+  if (rows >= kServersDefault / element_bytes / spec.dim) return 0;
+  return rows * spec.dim * element_bytes;
 }
 
 }  // namespace
@@ -78,11 +106,12 @@ void SpecFlags::AddChoice(CLI::App& command, const std::string& flag,
   command.get_option(flag)->check(CLI::IsMember(names));
 }
 
-SpecFlags::SpecFlags(CLI::App& command) {
+SpecFlags::SpecFlags(CLI::App& command) : command_(command) {
   command
       .add_option("--spec", file_,
-                  "Textproto of rowhouse.v1.TableSpec, or of an entry "
-                  "`tables` of a server's configuration; other flags change it")
+                  "Textproto of rowhouse.v1.TableSpec, or a server's "
+                  "configuration with one entry `tables`, or what is in such "
+                  "an entry; other flags change it")
       ->type_name("FILE");
   AddCountFlag(command, "--rows", "Rows of the whole table",
                [](TableSpec& spec, int64_t v) { spec.row_count = v; });
@@ -115,8 +144,12 @@ SpecFlags::SpecFlags(CLI::App& command) {
   AddValue<int32_t>(
       command, "--max-parts", "COUNT", "Most parts of a trainer in an event",
       [](TableSpec& spec, int32_t v) { spec.max_part_count = v; });
-  AddCountFlag(command, "--max-pull-bytes", "Most bytes of a pull call",
-               [](TableSpec& spec, int64_t v) { spec.max_pull_bytes = v; });
+  AddCountFlag(
+      command, "--max-pull-bytes",
+      "Most bytes of a pull call; a shard reserves several. When not given: "
+      "those of --rows or, if more, --max-rows rows, at most 64 MiB; with "
+      "--spec what the file says",
+      [](TableSpec& spec, int64_t v) { spec.max_pull_bytes = v; });
   AddValue<float>(command, "--uniform", "BOUND",
                   "Rows begin uniform in (-BOUND, BOUND), not with zeros",
                   [](TableSpec& spec, float v) {
@@ -136,13 +169,16 @@ SpecFlags::SpecFlags(CLI::App& command) {
         spec.non_finite_policy = v;
       });
   AddDense(command);
-  AddValue<uint64_t>(
-      command, "--ngram-sign-seed", "NUMBER",
-      "Makes it an n-gram table with this sign pool",
-      [](TableSpec& spec, uint64_t v) { Ngram(spec).sign_seed = v; });
-  AddValue<int32_t>(
-      command, "--ngram-sign-rows", "COUNT", "Rows of the sign pool",
-      [](TableSpec& spec, int32_t v) { Ngram(spec).sign_row_count = v; });
+  AddValue<uint64_t>(command, "--ngram-sign-seed", "NUMBER",
+                     "Makes it an n-gram table with this sign pool",
+                     [](TableSpec& spec, uint64_t v) {
+                       if (!spec.ngram) spec.ngram.emplace();
+                       spec.ngram->sign_seed = v;
+                     });
+  AddValue<int32_t>(command, "--ngram-sign-rows", "COUNT",
+                    "Rows of the sign pool", [](TableSpec& spec, int32_t v) {
+                      if (spec.ngram) spec.ngram->sign_row_count = v;
+                    });
 }
 
 void SpecFlags::AddDense(CLI::App& command) {
@@ -152,20 +188,41 @@ void SpecFlags::AddDense(CLI::App& command) {
         flag, [this, edit = std::move(edit)] { edits_.push_back(edit); },
         description);
   };
+  // Before those that change what it makes: edits are in this order.
   add_flag("--dense", "A dense table, updated whole by AdamW",
-           [](TableSpec& spec) { Dense(spec); });
+           [](TableSpec& spec) {
+             if (!spec.dense) spec.dense.emplace();
+           });
   add_flag("--master", "Dense: keeps an fp32 master of the weights",
-           [](TableSpec& spec) { Dense(spec).has_master = true; });
-  add_flag("--bias", "Dense: each row has a bias",
-           [](TableSpec& spec) { Dense(spec).has_bias = true; });
+           [](TableSpec& spec) {
+             if (spec.dense) spec.dense->has_master = true;
+           });
+  add_flag("--bias", "Dense: each row has a bias", [](TableSpec& spec) {
+    if (spec.dense) spec.dense->has_bias = true;
+  });
   AddChoice<DType>(
       command, "--main-grad-dtype", RowTypes(),
       "Dense: element type of the gradient buffer; fp32 when not given",
-      [](TableSpec& spec, DType v) { Dense(spec).main_grad_dtype = v; });
-  AddCountFlag(
-      command, "--max-head-tokens",
-      "Dense: most tokens of a trainer's head calls in an event",
-      [](TableSpec& spec, int64_t v) { Dense(spec).max_head_token_count = v; });
+      [](TableSpec& spec, DType v) {
+        if (spec.dense) spec.dense->main_grad_dtype = v;
+      });
+  AddCountFlag(command, "--max-head-tokens",
+               "Dense: most tokens of a trainer's head calls in an event",
+               [](TableSpec& spec, int64_t v) {
+                 if (spec.dense) spec.dense->max_head_token_count = v;
+               });
+}
+
+absl::Status SpecFlags::CheckCompany(const TableSpec& spec) const {
+  for (const Companions& companions : AllCompanions()) {
+    if (companions.needed_is_there(spec)) continue;
+    for (const char* flag : companions.flags) {
+      if (command_.count(flag) == 0) continue;
+      return BadArgument(absl::StrCat(flag, " without ", companions.needed,
+                                      ", wanted both or neither"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TableSpec> SpecFlags::Spec(int32_t server_count) const {
@@ -175,6 +232,7 @@ absl::StatusOr<TableSpec> SpecFlags::Spec(int32_t server_count) const {
     ROWHOUSE_ASSIGN_OR_RETURN(spec, ReadSpecFile(file_));
   }
   for (const Edit& edit : edits_) edit(spec);
+  ROWHOUSE_RETURN_IF_ERROR(CheckCompany(spec));
   if (spec.row_count == 0) return BadArgument("no --rows, wanted a count");
   if (spec.dim == 0) return BadArgument("no --dim, wanted a count");
   if (!spec.gradient_reduction.has_value()) {
@@ -184,6 +242,9 @@ absl::StatusOr<TableSpec> SpecFlags::Spec(int32_t server_count) const {
     return BadArgument(
         "no --max-rows, wanted the most gradient rows of a trainer in an event "
         "on a shard");
+  }
+  if (file_.empty() && command_.count("--max-pull-bytes") == 0) {
+    spec.max_pull_bytes = DefaultPullBytes(spec);
   }
   return spec;
 }

@@ -25,8 +25,9 @@ class SpecFlags {
   /// The spec that was asked for; `server_count` shards when not said.
   ///
   /// Errors:
-  ///   kInvalidArgument  the file cannot be read, or something required is
-  ///                     missing; names the flag.
+  ///   kInvalidArgument  the file cannot be read, something required is
+  ///                     missing, or a flag means nothing without another;
+  ///                     names the flags.
   absl::StatusOr<client::TableSpec> Spec(int32_t server_count) const;
 
  private:
@@ -45,13 +46,16 @@ class SpecFlags {
                  const std::string& description,
                  std::function<void(client::TableSpec&, T)> edit);
   void AddDense(CLI::App& command);
+  absl::Status CheckCompany(const client::TableSpec& spec) const;
 
+  CLI::App& command_;
   std::string file_;
   std::vector<Edit> edits_;
 };
 
-/// Reads a textproto of `rowhouse.v1.TableSpec`, or of a server config's
-/// `tables { name ... spec ... }` entry, of which the name is left out.
+/// Reads a textproto of `rowhouse.v1.TableSpec`, or of a server's configuration
+/// with one entry `tables { name ... spec ... }`, or of what is in such an
+/// entry; the name is left out.
 ///
 /// Errors:
 ///   kInvalidArgument  it cannot be read or is none; names file and field.

@@ -25,7 +25,7 @@ int EndOfSurvey(const std::vector<client::ServerState>& servers) {
     const int fault = ExitCodeOf(server.status);
     code = code == kServerAway ? code : fault;
     std::cerr << "rowhouse: " << FaultText(server) << '\n';
-    const std::string advice = AdviceOn(server.status, "");
+    const std::string advice = AdviceOn(server.status, "", "");
     if (fault != kServerAway) std::cerr << "  " << advice << '\n';
   }
   if (code == kServerAway) {

@@ -20,8 +20,10 @@ struct RankView {
   int32_t part_count = 0;
   int64_t row_count = 0;    ///< Of all shards.
   int64_t token_count = 0;  ///< Of one shard: each has them all.
-  std::optional<absl::Duration> idle = std::nullopt;  ///< The longest.
-  bool lease_expired = false;                         ///< On some shard.
+  /// Since the session was opened or kept alive, on the shard where that is
+  /// longest ago; its calls do not count.
+  std::optional<absl::Duration> idle = std::nullopt;
+  bool lease_expired = false;  ///< On some shard.
 };
 
 struct OpenEventView {

@@ -69,6 +69,10 @@ struct RecordReport {
   int64_t size_bytes = 0;
   std::optional<TableDigest> start_digest = std::nullopt;
   std::optional<TableDigest> end_digest = std::nullopt;
+  /// Why there is no `end_digest` of a recording that was told to end, or OK:
+  /// FAILED_PRECONDITION (EVENT_PAST) where training has gone on, a server that
+  /// is silent.
+  absl::Status digest_fault;
   /// Why it ended before it was told to, or OK: RESOURCE_EXHAUSTED
   /// (RECORDER_BEHIND), ABORTED (TABLE_REWRITTEN), a server that has gone;
   /// names the server. The log is good all the same, up to `last_event`.

@@ -240,6 +240,7 @@ absl::Status Recorder::WriteFooter() {
       !report_.end_digest.has_value()) {
     const absl::StatusOr<TableDigest> digest = EndDigest();
     if (digest.ok()) report_.end_digest = *digest;
+    report_.digest_fault = digest.status();
   }
   log::v1::LogFooter& footer = *record_.mutable_footer();
   footer.set_last_event(report_.last_event);

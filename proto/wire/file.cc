@@ -51,14 +51,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-absl::Status ReadTextProto(const std::string& path,
-                           google::protobuf::Message& message) {
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+absl::Status ParseTextProto(const std::string& path, const std::string& text,
+                            google::protobuf::Message& message) {
   FirstError error(path);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
   return absl::InvalidArgumentError(error.text());
+}
+
+absl::Status ReadTextProto(const std::string& path,
+                           google::protobuf::Message& message) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParseTextProto(path, text, message);
 }
 
 }  // namespace rowhouse::wire

@@ -16,10 +16,16 @@ namespace rowhouse::wire {
 ///   kInvalidArgument  it is a directory.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
+/// Parses a textproto into `message`; `path` is where `text` is from.
+///
+/// Errors:
+///   kInvalidArgument  it does not parse; names path, line and column.
+absl::Status ParseTextProto(const std::string& path, const std::string& text,
+                            google::protobuf::Message& message);
+
 /// Reads a textproto file into `message`.
 ///
-/// Errors: those of `ReadFile`, and
-///   kInvalidArgument  it does not parse; names file, line and column.
+/// Errors: those of `ReadFile` and `ParseTextProto`.
 absl::Status ReadTextProto(const std::string& path,
                            google::protobuf::Message& message);
 

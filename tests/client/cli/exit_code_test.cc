@@ -29,7 +29,8 @@ TEST(ExitCodeTest, AnEventThatIsPendingIsNoServerAway) {
       wire::Error(absl::StatusCode::kDeadlineExceeded,
                   wire::reasons::kEventPending, "event 3 is open");
   EXPECT_EQ(ExitCodeOf(pending), 1);
-  EXPECT_THAT(AdviceOn(pending, "words"), HasSubstr("`rowhouse events words`"));
+  EXPECT_THAT(AdviceOn(pending, "words", "pull"),
+              HasSubstr("`rowhouse events words`"));
 }
 
 TEST(ExitCodeTest, ADeadlineWhileWaitingIsTheEvents) {
@@ -53,11 +54,11 @@ TEST(ExitCodeTest, AFileThatCannotBeUsedIsNoServerAway) {
         client::push_log::kFileExists, client::push_log::kNotWritable}) {
     SCOPED_TRACE(reason);
     EXPECT_EQ(ExitCodeOf(fault(reason)), kBadArguments);
-    const std::string advice = AdviceOn(fault(reason), "words");
+    const std::string advice = AdviceOn(fault(reason), "words", "pull");
     EXPECT_NE(advice, "");
     EXPECT_THAT(advice, ::testing::Not(HasSubstr("--timeout")));
   }
-  EXPECT_THAT(AdviceOn(fault(client::push_log::kFileExists), ""),
+  EXPECT_THAT(AdviceOn(fault(client::push_log::kFileExists), "", ""),
               HasSubstr("--overwrite"));
 }
 
@@ -66,17 +67,32 @@ TEST(ExitCodeTest, ARecorderThatFellBehindIsToldTheFlag) {
       wire::Error(absl::StatusCode::kResourceExhausted,
                   wire::reasons::kRecorderBehind, "it did not fit");
   EXPECT_EQ(ExitCodeOf(behind), kRefused);
-  EXPECT_THAT(AdviceOn(behind, "words"), HasSubstr("--buffer-bytes"));
+  EXPECT_THAT(AdviceOn(behind, "words", "pull"), HasSubstr("--buffer-bytes"));
 }
 
 TEST(ExitCodeTest, AdviceNamesTheTable) {
   const absl::Status differs =
       wire::Error(absl::StatusCode::kAlreadyExists,
                   wire::reasons::kTableDiffers, "another dim");
-  EXPECT_THAT(AdviceOn(differs, "words"), HasSubstr("`rowhouse delete words`"));
-  EXPECT_THAT(AdviceOn(absl::UnavailableError(""), ""),
+  EXPECT_THAT(AdviceOn(differs, "words", "pull"),
+              HasSubstr("`rowhouse delete words`"));
+  EXPECT_THAT(AdviceOn(absl::UnavailableError(""), "", ""),
               HasSubstr("`rowhouse status`"));
-  EXPECT_EQ(AdviceOn(absl::InternalError(""), ""), "");
+  EXPECT_EQ(AdviceOn(absl::InternalError(""), "", ""), "");
+}
+
+TEST(ExitCodeTest, WrongArgumentsAlwaysHaveANextStep) {
+  EXPECT_EQ(AdviceOn(BadArgument("x"), "words", "pull"),
+            "`rowhouse pull --help` tells what there is");
+  EXPECT_EQ(AdviceOn(BadArgument("x"), "", ""),
+            "`rowhouse --help` tells what there is");
+  EXPECT_THAT(AdviceOn(wire::Error(absl::StatusCode::kOutOfRange,
+                                   "A_REASON_WITHOUT_ADVICE", "x"),
+                       "words", "import"),
+              HasSubstr("`rowhouse import --help`"));
+  EXPECT_THAT(AdviceOn(BadArgument("x", kBadRowFile), "words", "import"),
+              HasSubstr("`rowhouse describe words`"));
+  EXPECT_EQ(ExitCodeOf(BadArgument("x", kBadRowFile)), kBadArguments);
 }
 
 }  // namespace

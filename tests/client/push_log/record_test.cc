@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -107,7 +108,31 @@ TEST_F(RecordTest, AStopTakesNoDigestWhereAServerIsSilent) {
   EXPECT_THAT(record.Wait()->fault, IsOk());
   EXPECT_EQ(record.Wait()->last_event, 2);
   EXPECT_EQ(record.Wait()->end_digest, std::nullopt);
+  EXPECT_THAT(record.Wait()->digest_fault,
+              StatusIs(absl::StatusCode::kUnavailable, "silent"));
   EXPECT_EQ(digest_count, 0);
+  CheckFile(*record.Wait());
+}
+
+TEST_F(RecordTest, AStopWhileTrainingGoesOnTellsWhyThereIsNoDigest) {
+  std::once_flag once;
+  const std::unique_ptr<Cluster> cluster =
+      servers_.Connect([&](int32_t, std::string_view method) {
+        // An event comes between the log's last one and the digest.
+        if (method == "DigestTable") {
+          std::call_once(once, [&] { Train(3, 3, random_); });
+        }
+        return Fault::kNone;
+      });
+  RunningRecord record(*cluster, Path("log"));
+  Train(1, 2, random_);
+  record.WaitForEvent(2);
+  record.Stop();
+  ASSERT_THAT(record.Wait(), IsOk());
+  EXPECT_THAT(record.Wait()->fault, IsOk());
+  EXPECT_EQ(record.Wait()->last_event, 2);
+  EXPECT_EQ(record.Wait()->end_digest, std::nullopt);
+  EXPECT_EQ(wire::ReasonOf(record.Wait()->digest_fault), "EVENT_PAST");
   CheckFile(*record.Wait());
 }
 

@@ -63,6 +63,33 @@ class ArgumentTest(CliTest):
                              "pull", "words", "1", "--event=-1")
         self.assertLess(len(error), 200)
 
+    def test_wrong_arguments_have_a_next_step(self):
+        self.create("words")
+        rows = self.folder / "rows.bin"
+        rows.write_bytes(b"seven b")
+        good = ["--rows=10", "--dim=4", "--reduction=sum", "--max-rows=1"]
+        for step, *arguments in (
+                ("`rowhouse --help`", "list", "--servers="),
+                ("`rowhouse --help`", "list", "--servers=localhost"),
+                ("`rowhouse --help`", "list", "--tls-ca=/nowhere.pem"),
+                ("`rowhouse --help`", "list", "--tls-key=key.pem"),
+                ("`rowhouse --help`", "pull", "words", "1", "--out="),
+                ("`rowhouse create --help`", "create", "x"),
+                ("`rowhouse create --help`", "create", "x", *good,
+                 "--spec=/nowhere.textproto"),
+                ("`rowhouse describe words`", "import", "words", str(rows)),
+                ("`rowhouse import --help`", "import", "words", "/nowhere.npy"),
+                ("`rowhouse pull --help`", "pull", "words", "x"),
+                ("`rowhouse pull --help`", "pull", "words", "0-99999"),
+                ("`rowhouse reset --help`", "reset", "words"),
+                ("`rowhouse replay --help`", "replay", "words"),
+                ("`rowhouse bench --help`", "bench", "--pulls=0",
+                 "--pushes=0")):
+            lines = self.refused(2, "rowhouse: ", *arguments).splitlines()
+            self.assertEqual(len(lines), 2, lines)
+            self.assertTrue(lines[1].startswith("  "), lines)
+            self.assertIn(step, lines[1])
+
     def test_half_of_a_tls_identity(self):
         for flag in ("--tls-key=key.pem", "--tls-certificate=chain.pem"):
             self.refused(2, "one alone, wanted both or none", "status", flag)

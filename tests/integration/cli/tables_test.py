@@ -46,6 +46,7 @@ class TableTest(CliTest):
                             "--trainers=3")
         self.assertEqual(planned["spec"]["trainer_count"], 3)
         self.assertTrue(planned["spec"]["dense"]["has_bias"])
+        self.assertEqual(planned["spec"]["max_pull_bytes"], 0)  # The file's.
         self.assertEqual(self.json("list")["tables"], [])
         self.ok("create", "words", f"--spec={spec}")
         self.assertEqual(self.json("describe", "words")["spec"]["max_part_count"],
@@ -53,6 +54,19 @@ class TableTest(CliTest):
         entry = self.folder / "entry.textproto"
         entry.write_text(f'name: "tables/x" spec {{ {body} sparse {{}} }}')
         self.ok("create", "others", f"--spec={entry}")
+        tables = f"tables {{ {entry.read_text()} }}\n"
+        entry.write_text("# A table.\n\n" + tables)
+        self.ok("create", "others", f"--spec={entry}")
+        entry.write_text('cluster_id: "x" server_count: 2\n' + tables)
+        self.ok("create", "others", f"--spec={entry}")
+        for count, body_of in ((0, 'cluster_id: "x"'), (2, tables + tables)):
+            entry.write_text(body_of)
+            self.refused(2, f"{entry}: {count} entries `tables`, wanted one",
+                         "create", "x", f"--spec={entry}")
+        entry.write_text('tables {\nname: "tables/x"\nspek {} }')
+        self.refused(2, f"{entry}:3:", "create", "x", f"--spec={entry}")
+        entry.write_text('name: "tables/x"')
+        self.refused(2, "no spec, wanted", "create", "x", f"--spec={entry}")
         spec.write_text(body + "dence {}\n")
         self.refused(2, f"{spec}:5:", "create", "x", f"--spec={spec}")
         spec.write_text(body)
@@ -72,6 +86,65 @@ class TableTest(CliTest):
         error = self.refused(1, "bytes", "create", "x", "--rows=1G", "--dim=1Ki",
                              "--reduction=sum", "--max-rows=1")
         self.assertIn("`rowhouse status`", error)
+
+    def test_a_tiny_table_reserves_little(self):
+        text = self.ok("create", "words", "--rows=10", "--dim=4",
+                       "--reduction=sum", "--max-rows=64")
+        self.assertRegex(text, r"10 rows on 2 servers, [0-9.]+ KiB reserved")
+        shards = self.json("describe", "words")["shards"]
+        self.assertLess(sum(s["reserved_bytes"] for s in shards), 1 << 16)
+        rows = self.json("pull", "words", *["3"] * 100)["rows"]
+        self.assertEqual([r["row"] for r in rows], [3] * 100)
+
+    def test_bytes_of_a_pull_call(self):
+        def pull_bytes(rows, dim, *more):
+            return self.json("create", "x", f"--rows={rows}", f"--dim={dim}",
+                             "--reduction=sum", "--max-rows=64", "--dry-run",
+                             *more)["spec"]["max_pull_bytes"]
+
+        self.assertEqual(pull_bytes(10, 4), 64 * 4 * 2)  # --max-rows are more.
+        self.assertEqual(pull_bytes(100, 4), 100 * 4 * 2)
+        self.assertEqual(pull_bytes(100, 4, "--dtype=fp32"), 100 * 4 * 4)
+        self.assertEqual(pull_bytes("1G", 8), 400000 * 8 * 2)
+        self.assertEqual(pull_bytes("1G", 768), 0)  # The servers': 64 MiB.
+        self.assertEqual(pull_bytes("32Ki", 1024), 0)
+        self.assertEqual(pull_bytes(10, "4G"), 0)
+        self.assertEqual(pull_bytes(10, 4, "--max-pull-bytes=64"), 64)
+        self.assertEqual(pull_bytes(10, 4, "--max-pull-bytes=0"), 0)
+        self.assertIn("64 MiB", self.ok("create", "--help"))
+
+    def test_flags_that_mean_nothing_alone(self):
+        good = ["--rows=10", "--dim=4", "--reduction=sum", "--max-rows=1",
+                "--dry-run"]
+        for flag, needed in (("--seed=7", "--uniform=1"),
+                             ("--master", "--dense"), ("--bias", "--dense"),
+                             ("--main-grad-dtype=bf16", "--dense"),
+                             ("--max-head-tokens=5", "--dense"),
+                             ("--ngram-sign-rows=8", "--ngram-sign-seed=1")):
+            error = self.refused(2, flag.split("=")[0] + " without "
+                                 + needed.split("=")[0], "create", "x", *good,
+                                 flag)
+            self.assertIn("`rowhouse create --help`", error)
+            self.ok("create", "x", *good, flag, needed)
+        made = self.json("create", "x", *good, "--max-head-tokens=5", "--bias",
+                         "--master", "--main-grad-dtype=bf16", "--dense")
+        self.assertEqual(made["spec"]["dense"],
+                         {"has_bias": True, "has_master": True,
+                          "main_grad_dtype": "bf16", "max_head_token_count": 5})
+        # Beside a file that says what they need, they mean something.
+        spec = self.folder / "company.textproto"
+        spec.write_text(
+            "row_count: 10 dim: 4 row_dtype: DATA_TYPE_FP32 shard_count: 2\n"
+            "gradient_dtype: DATA_TYPE_BF16 trainer_count: 1\n"
+            "gradient_reduction: GRADIENT_REDUCTION_SUM\n"
+            "max_contribution_row_count: 64 max_part_count: 3\n"
+            "initializer { uniform { bound: 0.5 } } dense {}\n")
+        made = self.json("create", "x", f"--spec={spec}", "--seed=7", "--bias",
+                         "--dry-run")["spec"]
+        self.assertEqual(made["initializer"]["seed"], 7)
+        self.assertTrue(made["dense"]["has_bias"])
+        self.refused(2, "--ngram-sign-rows without", "create", "x",
+                     f"--spec={spec}", "--ngram-sign-rows=8")
 
     def test_reset_and_delete_ask_first(self):
         self.create()
@@ -159,6 +232,9 @@ class RowTest(CliTest):
         self.assertEqual(out.read_bytes(), before)
         self.assertFalse(out.with_name("kept.npy.part").exists())
         self.refused(2, "--out=FILE.npy", "pull", "words", "0-99999")
+        for more in ("--json", f"--out={out}"):
+            self.refused(2, "--all with " + more.split("=")[0], "pull", "words",
+                         "0", "--all", more)
 
     def test_digest(self):
         self.create()

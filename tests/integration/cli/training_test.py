@@ -33,6 +33,8 @@ class TrainingTest(CliTest):
         text = self.ok("events", "example")
         self.assertIn("open event 11: 0 of 1 ranks have sealed; awaited: 0",
                       text)
+        self.assertIn("last keep-alive  lease", text)
+        self.assertRegex(text, r"0 +1 +awaited .* ago +held")
         self.assertRegex(text, r"10 +row_adam +2 +4 +3 ")
         digest = self.ok("digest", "example", "--event=10")
         self.assertTrue(digest.startswith("08f097adffa7d20c"), digest)
@@ -89,6 +91,7 @@ class PushLogTest(CliTest):
         out, error = recorder.communicate(timeout=60)
         self.assertEqual(recorder.returncode, 0, error)
         self.assertEqual(json.loads(out)["last_event"], 10)
+        self.assertEqual(json.loads(out)["digest_fault"], "")
         done = run("replay", "--inspect", str(log), "--json")
         self.assertTrue(json.loads(done.stdout)["complete"])
 
@@ -106,6 +109,38 @@ class PushLogTest(CliTest):
             self.assertGreater(load["recording_buffer_bytes"], 0)
         recorder.send_signal(signal.SIGINT)
         recorder.communicate(timeout=60)
+
+    def test_a_recording_of_no_event(self):
+        self.create("words")
+        log = self.folder / "empty.rhlog"
+        recorder = self.start("record", "words", str(log))
+        self.assertIn("recording", recorder.stderr.readline())
+        recorder.send_signal(signal.SIGINT)
+        out, error = recorder.communicate(timeout=60)
+        self.assertEqual(recorder.returncode, 0, error)
+        self.assertRegex(out, r"empty.rhlog: no event of table words, .*\n"
+                              r"digest [0-9a-f]{16} at event 0\n$")
+        done = run("replay", "--inspect", str(log))
+        self.assertIn("empty.rhlog: no event of table words, ", done.stdout)
+        self.assertIn("no event applied to table words",
+                      self.ok("replay", "words", str(log)))
+
+    def test_inspect_takes_a_log_alone(self):
+        self.create("words")
+        log = self.folder / "alone.rhlog"
+        recorder = self.start_recording("words", log)
+        recorder.send_signal(signal.SIGINT)
+        recorder.communicate(timeout=60)
+        for more in ("other.rhlog", "--shards=2"):
+            done = run("replay", "--inspect", str(log), more)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("with --inspect, wanted" if more[0] == "-" else
+                          "'other.rhlog' after", done.stderr)
+        done = run("replay", "--inspect", str(log), "--json")
+        info = json.loads(done.stdout)
+        self.assertEqual(info["shard_bounds"], [0, 5, 10])
+        self.assertEqual(len(info["arithmetic"]), 2)
+        self.assertIn("; head blocks of ", info["arithmetic"][0])
 
     def test_what_cannot_be_replayed(self):
         self.refused(2, "wanted FILE", "replay", "words")
@@ -147,6 +182,12 @@ class BenchTest(CliTest):
         self.ok("bench", *self.FLAGS, "--table=mine", "--replace")
         self.assertEqual(self.json("list")["tables"], [])
 
+    def test_a_table_that_was_refused_is_not_deleted(self):
+        error = self.refused(1, "bytes", "bench", "--rows=100G", "--dim=8")
+        self.assertIn("`rowhouse status`", error)
+        self.assertNotIn("deleted", error)
+        self.assertNotIn("left behind", error)
+
     def test_an_interrupt_leaves_nothing_behind(self):
         process = self.start("bench", "--rows=1000", "--dim=8", "--batch=64",
                              "--seconds=600")
@@ -157,6 +198,7 @@ class BenchTest(CliTest):
         self.assertEqual(process.returncode, 130, err)
         self.assertEqual(out, "")
         self.assertIn("interrupted", err)
+        self.assertIn("table rowhouse-bench is deleted", err)
         self.assertEqual(self.json("list")["tables"], [])
 
 
