@@ -35,26 +35,28 @@ absl::Status ClassWeightsFullError() {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ClassWeights>> ClassWeightSets::Hold(
+absl::StatusOr<std::shared_ptr<const HeldClassWeights>> ClassWeightSets::Hold(
     std::span<const float> values) {
   auto made = std::make_shared<ClassWeights>();
   made->row_count = static_cast<int64_t>(values.size());
   made->content = ContentOf(values);
   MutexLock lock(mutex_);
-  std::erase_if(sets_, [](const auto& set) { return set.expired(); });
-  for (const std::weak_ptr<const ClassWeights>& set : sets_) {
-    std::shared_ptr<const ClassWeights> held = set.lock();
-    if (held != nullptr && held->content == made->content) return held;
+  std::erase_if(held_, [](const auto& held) { return held.expired(); });
+  for (const std::weak_ptr<const HeldClassWeights>& weak : held_) {
+    std::shared_ptr<const HeldClassWeights> held = weak.lock();
+    if (held != nullptr && held->set->content == made->content) return held;
   }
-  if (std::ssize(sets_) >= kMost) return ClassWeightsFullError();
+  if (std::ssize(held_) >= kMost) return ClassWeightsFullError();
   const auto size_bytes = static_cast<int64_t>(values.size_bytes());
   ROWHOUSE_ASSIGN_OR_RETURN(made->memory, backend_.Allocate(size_bytes));
   ROWHOUSE_RETURN_IF_ERROR(
       backend_.Copy(values.data(), made->memory.data(), size_bytes));
   ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
   made->largest = *std::max_element(values.begin(), values.end());
-  sets_.push_back(made);
-  return made;
+  auto held = std::make_shared<const HeldClassWeights>(
+      HeldClassWeights{std::move(made)});
+  held_.push_back(held);
+  return held;
 }
 
 }  // namespace rowhouse::server

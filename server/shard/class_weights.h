@@ -25,9 +25,14 @@ struct ClassWeights {
   const float* values() const { return memory.as<float>(); }
 };
 
-/// The class weights that calls, parts and recordings of a shard hold: equal
-/// ones once, so that every micro-batch may send them. Must not outlive its
-/// backend.
+/// Class weights that count as held while any copy of this lives. Whoever has
+/// `set` alone, as a recording, holds up nobody.
+struct HeldClassWeights {
+  std::shared_ptr<const ClassWeights> set;
+};
+
+/// The class weights that calls and parts of a shard hold: equal ones once, so
+/// that every micro-batch may send them. Must not outlive its backend.
 ///
 /// Thread-safe.
 class ClassWeightSets {
@@ -40,13 +45,14 @@ class ClassWeightSets {
   /// Errors:
   ///   kResourceExhausted  CLASS_WEIGHTS_FULL, with a retry delay.
   ///   or the backend's, for want of memory.
-  absl::StatusOr<std::shared_ptr<const ClassWeights>> Hold(
+  absl::StatusOr<std::shared_ptr<const HeldClassWeights>> Hold(
       std::span<const float> values) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   kernels::Backend& backend_;
   Mutex mutex_;
-  std::vector<std::weak_ptr<const ClassWeights>> sets_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<const HeldClassWeights>> held_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowhouse::server

@@ -204,10 +204,10 @@ absl::Status HeadLanding::LandClassWeights(int64_t first_row,
   if (class_weight_count_ < row_count || values.empty()) {
     return absl::OkStatus();
   }
-  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<const ClassWeights> held,
+  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<const HeldClassWeights> held,
                             shard_.class_weights.Hold(class_weights_));
   class_weights_ = {};
-  class_weight_content_ = held->content;
+  class_weight_content_ = held->set->content;
   memory_->operands_->set_class_weights(std::move(held));
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,9 +52,14 @@ int64_t FullItemBytes(const StagedPart& part, const ShardSpec& spec) {
 
 int64_t SizeBytes(const RecordedEvent& event, const ShardSpec& spec) {
   int64_t bytes = 0;
+  std::set<const ClassWeights*> class_weights;
   for (const auto& [rank, contribution] : event.contributions) {
     for (const auto& [number, part] : contribution.parts) {
       bytes += CountOf(part) * FullItemBytes(part, spec);
+      if (ClassWeightCount(part) == 0) continue;
+      if (class_weights.insert(part.head()->class_weights()).second) {
+        bytes += ClassWeightCount(part) * kFloatBytes;
+      }
     }
   }
   return bytes;

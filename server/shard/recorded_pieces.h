@@ -23,7 +23,8 @@ struct RecordedEvent {
   std::optional<ShardDigest> digest;               ///< As of it, if wanted.
 };
 
-/// Bytes of an event's rows, slots and head operands.
+/// Bytes of an event's rows, slots, head operands and class weights, equal ones
+/// once.
 int64_t SizeBytes(const RecordedEvent& event, const ShardSpec& spec);
 
 /// Consecutive rows or tokens of a part, in host memory.

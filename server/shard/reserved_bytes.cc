@@ -135,7 +135,8 @@ int64_t Shard::RecordingBytes(const ShardSpec& spec) {
                                             : 0};
   const Bytes head =
       Bytes{spec.trainer_count} * (tokens * kTokenBytes + HiddenBytes(spec));
-  return (kEvents * (rows + head)).count;
+  const Bytes weights = Bytes{ClassWeightSets::kMost} * ClassWeightBytes(spec);
+  return (kEvents * (rows + head + weights)).count;
 }
 
 }  // namespace rowhouse::server

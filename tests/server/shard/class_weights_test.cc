@@ -13,7 +13,7 @@ namespace rowhouse::server {
 namespace {
 
 using testing::IsOk;
-using Held = std::shared_ptr<const ClassWeights>;
+using Held = std::shared_ptr<const HeldClassWeights>;
 
 class ClassWeightSetsTest : public ::testing::Test {
  protected:
@@ -33,9 +33,9 @@ TEST_F(ClassWeightSetsTest, EqualOnesAreOne) {
   EXPECT_EQ(Hold({1, 2, 0.5F}), first);
   EXPECT_NE(Hold({2, 1, 0.5F}), first);
   EXPECT_NE(Hold({1, 2}), first);
-  EXPECT_EQ(first->row_count, 3);
-  EXPECT_EQ(first->largest, 2);
-  EXPECT_EQ(first->values()[2], 0.5F);
+  EXPECT_EQ(first->set->row_count, 3);
+  EXPECT_EQ(first->set->largest, 2);
+  EXPECT_EQ(first->set->values()[2], 0.5F);
 }
 
 TEST_F(ClassWeightSetsTest, TooManyThatDifferAreRefusedUntilOneHasGone) {
@@ -50,6 +50,16 @@ TEST_F(ClassWeightSetsTest, TooManyThatDifferAreRefusedUntilOneHasGone) {
   EXPECT_EQ(wire::ReasonOf(refused.status()), "CLASS_WEIGHTS_FULL");
   held.pop_back();
   EXPECT_NE(Hold(more), nullptr);
+}
+
+TEST_F(ClassWeightSetsTest, WhoKeepsASetThatNobodyHoldsIsInNobodysWay) {
+  std::vector<std::shared_ptr<const ClassWeights>> kept;
+  for (int i = 0; i < 2 * ClassWeightSets::kMost; ++i) {
+    kept.push_back(Hold({static_cast<float>(i)})->set);
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    EXPECT_EQ(kept[i]->values()[0], static_cast<float>(i));
+  }
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ namespace {
 using server::RecordedPiece;
 using server::Recording;
 using server::RecordingRequest;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -352,6 +353,39 @@ TEST_F(HeadRecordingTest, APartWithTermsComesWithThem) {
     EXPECT_THAT(pieces[3].target, ElementsAre(4));
     EXPECT_THAT(pieces[3].smoothing, ElementsAre(6));
   }
+}
+
+// A recorder that reads nothing while every event has class weights of its own.
+TEST_F(HeadRecordingTest, ClassWeightsItHoldsBackHoldUpNoTraining) {
+  StartWithSessions();
+  const SharedRecording recording = *OpenRecording(*owned_, {});
+  constexpr int64_t kEvents = 2 * server::ClassWeightSets::kMost;
+  for (int64_t event = 1; event <= kEvents; ++event) {
+    server::HeadHeader header = Header(kRank0, event, 0, 2);
+    header.class_weights = true;
+    header.coefficients = true;
+    const auto head = Open(header);
+    ASSERT_THAT(head, IsOk());
+    const std::vector<float> weights(4, static_cast<float>(event));
+    ASSERT_THAT((*head)->AppendClassWeights(0, weights), IsOk()) << event;
+    ASSERT_THAT(Land(**head), IsOk());
+    ASSERT_THAT(StartStatistics(**head).Wait(), IsOk());
+    const std::vector<float> max = {99, 99}, sum = {4, 4}, one = {1, 1};
+    ASSERT_THAT((*head)->AppendMerged({0, max, sum, one, one, one}), IsOk());
+    ASSERT_THAT(StartFinish(**head).Wait(), IsOk());
+    Apply(event, 1, 0);
+  }
+  // What it fell behind with has its class weights still, or is gone with it.
+  int64_t taken = 0;
+  for (auto next = Next(*recording); next.ok() && *next;
+       next = Next(*recording)) {
+    const std::vector<RecordedPiece> pieces = Pieces(*recording, 1000, false);
+    ASSERT_FALSE(pieces.empty());
+    ++taken;
+    EXPECT_THAT(pieces[0].class_weights, Each(static_cast<float>(taken)));
+    if (taken == kEvents) break;
+  }
+  EXPECT_GT(taken, 0);
 }
 
 TEST_F(HeadRecordingTest, AHeadPartComesWithItsOperands) {
