@@ -100,8 +100,15 @@ HeadCoefficients HeadCall::CoefficientsOf(
 absl::Status HeadCall::SumGradients(const HeadCoefficients& coefficients,
                                     HeadGradientSum& sum,
                                     const CallContext& context) {
-  const HeadMerged merged = {max_logits(), exp_sums(), coefficients.probability,
-                             coefficients.target, coefficients.smoothing};
+  return SumGradients(
+      HeadMerged{max_logits(), exp_sums(), coefficients.probability,
+                 coefficients.target, coefficients.smoothing},
+      sum, context);
+}
+
+absl::Status HeadCall::SumGradients(const HeadMerged& merged,
+                                    HeadGradientSum& sum,
+                                    const CallContext& context) {
   return cluster_.pool().FanOut(
       static_cast<int32_t>(slices_.size()), [&](int32_t slice) {
         absl::Status status = slices_[slice]->AddGradient(merged, sum, context);

@@ -65,6 +65,10 @@ class HeadCall {
   absl::Status SumGradients(const HeadCoefficients& coefficients,
                             HeadGradientSum& sum, const CallContext& context);
 
+  /// The same by statistics of the caller's own, which the slices may refuse.
+  absl::Status SumGradients(const HeadMerged& merged, HeadGradientSum& sum,
+                            const CallContext& context);
+
   bool is_valid(int64_t token) const {
     return tokens_.targets[token] != header_.ignore_index;
   }

@@ -141,7 +141,7 @@ absl::StatusOr<ReplayReport> Replay(Cluster& cluster, std::string_view table,
   }
   if (report.differing_head_part_count > 0) {
     absl::StrAppend(&report.warning, report.differing_head_part_count,
-                    " head calls gave other statistics than recorded. ");
+                    " head calls gave other logits than recorded. ");
   }
   return report;
 }

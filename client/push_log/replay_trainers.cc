@@ -1,8 +1,8 @@
 #include "client/push_log/replay_trainers.h"
 
-#include <cstring>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/head_call.h"
@@ -18,10 +18,33 @@ using internal::RecordedPart;
 // Recorded targets have it where they are ignored.
 constexpr int64_t kIgnored = -1;
 
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+bool TakesPart(const RecordedPart& part, size_t token) {
+  return part.upstream[token] != 0 ||
+         (!part.target.empty() &&
+          (part.target[token] != 0 || part.smoothing[token] != 0));
 }
+
+// Statistics to form gradients by: the recorded ones, whose sums are those of
+// the trainer's own arithmetic; those of the slices here where they are of
+// other logits, which may be larger.
+struct ReplayStatistics {
+  std::vector<float> max_logits;
+  std::vector<float> exp_sums;
+  bool as_recorded = true;  // Of all tokens that take part.
+
+  ReplayStatistics(const RecordedPart& part, std::span<const float> max_here,
+                   std::span<const float> sums_here)
+      : max_logits(max_here.begin(), max_here.end()),
+        exp_sums(sums_here.begin(), sums_here.end()) {
+    for (size_t t = 0; t < max_here.size(); ++t) {
+      if (!TakesPart(part, t)) continue;
+      as_recorded = as_recorded && part.max_logits[t] == max_here[t];
+      if (part.max_logits[t] < max_here[t]) continue;
+      max_logits[t] = part.max_logits[t];
+      exp_sums[t] = part.exp_sums[t];
+    }
+  }
+};
 
 }  // namespace
 
@@ -81,14 +104,18 @@ absl::StatusOr<bool> ReplayTrainers::PushHead(int64_t event,
                                    header.token_count, header.dim);
   const internal::CallContext context = trainer.Context(timeout_);
   absl::Status pushed = call.ComputeLosses(context);
+  bool as_recorded = true;
   if (pushed.ok()) {
-    pushed = call.SumGradients({part.upstream, part.target, part.smoothing},
-                               unused, context);
+    const ReplayStatistics statistics(part, call.max_logits(), call.exp_sums());
+    as_recorded = statistics.as_recorded;
+    pushed = call.SumGradients(
+        internal::HeadMerged{statistics.max_logits, statistics.exp_sums,
+                             part.upstream, part.target, part.smoothing},
+        unused, context);
   }
   trainer.contributions().EndPart(event, number, pushed.ok());
   if (!pushed.ok()) return pushed;
-  return SameBits(call.max_logits(), part.max_logits) &&
-         SameBits(call.exp_sums(), part.exp_sums);
+  return as_recorded;
 }
 
 absl::Status ReplayTrainers::Apply(int64_t event, const EventUpdate& update) {

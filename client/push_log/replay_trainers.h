@@ -27,7 +27,7 @@ class ReplayTrainers {
   /// Joins those that are missing of `count`, and lets go of the others.
   absl::Status SetCount(int32_t count);
 
-  /// Contributes a part; returns whether its statistics, if it is of a head
+  /// Contributes a part; returns whether the largest logits, if it is of a head
   /// call, are those of the recording.
   absl::StatusOr<bool> Push(int64_t event, const internal::RecordedPart& part);
 

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "client/internal/head_call.h"
+#include "client/internal/head_gradient_sum.h"
+#include "client/internal/trainer_core.h"
 #include "client/push_log/push_log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -102,6 +105,55 @@ TEST_F(HeadReplayTest, TheSameSlicesGiveTheSameDigest) {
   EXPECT_THAT(replayed->warning,
               HasSubstr("the same backend, device and library versions"));
   EXPECT_THAT(replayed->warning, HasSubstr("Recorded on: cpu"));
+}
+
+// A client whose exponentials are not ours, as one in another language.
+TEST_F(HeadReplayTest, ATrainersOwnSumsGiveItsOwnDigest) {
+  Random random(43);
+  SCOPED_TRACE(random.Trace());
+  spec_.trainer_count = 1;
+  MakeTable(spec_);
+  RunningRecord record(*cluster_, path_, {.last_event = 1});
+  const auto trainer = Join(0);
+  const HostBatch batch = RandomBatch(random, spec_, 5);
+  const Call tokens(batch);
+  internal::TrainerCore& core = *trainer->core();
+  const internal::HeadHeader header{.table = "t",
+                                    .trainer = core.session(),
+                                    .event = 1,
+                                    .part = 0,
+                                    .token_count = 5,
+                                    .hidden_dtype = tokens.get().hidden_dtype,
+                                    .ignore_index = kIgnored,
+                                    .dim = spec_.dim};
+  const auto number = core.contributions().BeginPart(1, 0);
+  ASSERT_THAT(number, IsOk());
+  internal::HeadCall call(core.cluster(), core.router().placement(), header,
+                          {tokens.get().targets, tokens.get().hidden, {}}, {});
+  internal::HeadGradientSum gradient(core.router().shard_count(), 5, spec_.dim);
+  const internal::CallContext context = core.Context(absl::Seconds(30));
+  ASSERT_THAT(call.ComputeLosses(context), IsOk());
+  std::vector<float> sums(call.exp_sums().begin(), call.exp_sums().end());
+  for (float& sum : sums) sum *= 1.001F;
+  std::vector<float> upstream;
+  for (int64_t t = 0; t < 5; ++t) upstream.push_back(call.is_valid(t) ? 1 : 0);
+  ASSERT_THAT(
+      call.SumGradients(internal::HeadMerged{call.max_logits(), sums, upstream},
+                        gradient, context),
+      IsOk());
+  core.contributions().EndPart(1, *number, true);
+  ASSERT_THAT(trainer->Seal(1), IsOk());
+  ASSERT_THAT(trainer->Commit(1, Scalars(1)), IsOk());
+  ASSERT_THAT(trainer->WaitForEvent(1), IsOk());
+  ASSERT_THAT(record.Wait(), IsOk());
+
+  InMemoryCluster servers(2);
+  const std::unique_ptr<Cluster> cluster = servers.Connect();
+  const auto replayed = Replay(*cluster, "u", path_);
+  ASSERT_THAT(replayed, IsOk());
+  EXPECT_EQ(replayed->digest.digest, DigestAt(1));
+  EXPECT_EQ(replayed->digests_equal(), true);
+  EXPECT_EQ(replayed->differing_head_part_count, 0);
 }
 
 TEST_F(HeadReplayTest, OtherSlicesAreSaidToDiffer) {
