@@ -33,12 +33,13 @@ absl::Status CheckClassWeights(std::span<const float> weights,
                                     row_count, " rows"),
                        {{"found", absl::StrCat(std::ssize(weights))}});
   }
-  for (int64_t v = 0; v < row_count; ++v) {
-    ROWHOUSE_RETURN_IF_ERROR(
-        CheckScalar(weights[v] >= 0, absl::StrCat("class weight of row ", v),
-                    weights[v], "a finite one of at least 0"));
-  }
-  return absl::OkStatus();
+  const auto bad = std::find_if(
+      weights.begin(), weights.end(),
+      [](float weight) { return !(weight >= 0 && std::isfinite(weight)); });
+  if (bad == weights.end()) return absl::OkStatus();
+  return CheckScalar(
+      false, absl::StrCat("class weight of row ", bad - weights.begin()), *bad,
+      "a finite one of at least 0");
 }
 
 }  // namespace

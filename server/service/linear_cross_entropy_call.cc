@@ -36,7 +36,13 @@ std::span<T> Resized(google::protobuf::RepeatedField<T>& values,
   return {values.mutable_data(), static_cast<size_t>(values.size())};
 }
 
-absl::Status WrongPhase(std::string_view found, std::string_view wanted) {
+absl::Status WrongPhase(const v1::LinearCrossEntropyRequest& request,
+                        std::string_view wanted) {
+  std::string_view found = "empty";
+  if (request.has_header()) found = "a header";
+  if (request.has_class_weights()) found = "class_weights";
+  if (request.has_inputs()) found = "inputs";
+  if (request.has_merged_statistics()) found = "merged_statistics";
   return FieldError(reasons::kMalformed, "phase", found, wanted);
 }
 
@@ -136,7 +142,7 @@ void LinearCrossEntropyCall::OnRevoked(const absl::Status& reason) {
 
 absl::Status LinearCrossEntropyCall::LandClassWeights() {
   if (!request_.has_class_weights()) {
-    return WrongPhase("not class_weights",
+    return WrongPhase(request_,
                       "class_weights until those of all rows have come");
   }
   const v1::LinearCrossEntropyClassWeights& weights = request_.class_weights();
@@ -159,7 +165,7 @@ absl::Status LinearCrossEntropyCall::LandClassWeights() {
 
 absl::Status LinearCrossEntropyCall::LandInputs() {
   if (!request_.has_inputs()) {
-    return WrongPhase("not inputs", "inputs until all tokens have come");
+    return WrongPhase(request_, "inputs until all tokens have come");
   }
   const v1::LinearCrossEntropyInputs& inputs = request_.inputs();
   const auto bytes = static_cast<int64_t>(inputs.hidden().size());
@@ -194,8 +200,7 @@ void LinearCrossEntropyCall::ComputeStatistics() {
 
 absl::Status LinearCrossEntropyCall::LandMerged() {
   if (!request_.has_merged_statistics()) {
-    return WrongPhase("not merged_statistics",
-                      "merged_statistics after the statistics");
+    return WrongPhase(request_, "merged_statistics after the statistics");
   }
   const v1::LinearCrossEntropyStatistics& merged = request_.merged_statistics();
   ROWHOUSE_RETURN_IF_ERROR(head_->AppendMerged(

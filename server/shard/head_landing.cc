@@ -86,6 +86,16 @@ absl::Status NotFiniteError(std::string_view what, int64_t token,
                      {{"token", absl::StrCat(token)}});
 }
 
+absl::Status BadMergedError(std::string_view what, int64_t token, float found,
+                            std::string_view wanted) {
+  return wire::Error(
+      absl::StatusCode::kInvalidArgument, wire::reasons::kNotFinite,
+      absl::StrCat(absl::string_view(what.data(), what.size()), " of token ",
+                   token, " is ", found, "; it must be ",
+                   absl::string_view(wanted.data(), wanted.size())),
+      {{"token", absl::StrCat(token)}, {"found", absl::StrCat(found)}});
+}
+
 absl::Status BadStatisticsError(int64_t token, float merged, float own) {
   return wire::Error(
       absl::StatusCode::kInvalidArgument, wire::reasons::kBadStatistics,
@@ -313,10 +323,12 @@ absl::Status HeadLanding::AppendMerged(const HeadMergedTokens& tokens) {
 absl::Status HeadLanding::CheckMergedShape(
     const HeadMergedTokens& tokens) const {
   const int64_t count = SizeOfSpan(tokens.max_logits);
-  for (const std::span<const float> other :
-       {tokens.exp_sums, tokens.upstream}) {
-    if (SizeOfSpan(other) == count) continue;
-    return BadShapeError("merged values a token", SizeOfSpan(other), count);
+  if (SizeOfSpan(tokens.exp_sums) != count) {
+    return BadShapeError("exp_sums", SizeOfSpan(tokens.exp_sums), count);
+  }
+  if (SizeOfSpan(tokens.upstream) != count) {
+    return BadShapeError("upstream_gradients", SizeOfSpan(tokens.upstream),
+                         count);
   }
   const int64_t wanted = header_.coefficients ? count : 0;
   if (SizeOfSpan(tokens.target) != wanted) {
@@ -396,26 +408,31 @@ absl::Status HeadLanding::CheckMergedValues(
   const float largest_weight = weights == nullptr ? 1.0F : weights->largest;
   for (size_t i = 0; i < own_max.size(); ++i) {
     const int64_t token = merged_count_ + static_cast<int64_t>(i);
-    const auto bad = [&](std::string_view what) {
-      return NotFiniteError(what, token, shard_.spec.table);
+    const auto bad = [&](std::string_view what, float found,
+                         std::string_view wanted = "finite") {
+      return BadMergedError(what, token, found, wanted);
     };
     const float upstream = tokens.upstream[i];
     const float target = header_.coefficients ? tokens.target[i] : 0.0F;
     const float smoothing = header_.coefficients ? tokens.smoothing[i] : 0.0F;
-    if (!std::isfinite(upstream)) return bad("upstream_gradients");
-    if (!std::isfinite(target)) return bad("target_coefficients");
-    if (!std::isfinite(smoothing)) return bad("smoothing_coefficients");
+    if (!std::isfinite(upstream)) return bad("upstream_gradients", upstream);
+    if (!std::isfinite(target)) return bad("target_coefficients", target);
+    if (!std::isfinite(smoothing)) {
+      return bad("smoothing_coefficients", smoothing);
+    }
     if (upstream == 0 && target == 0 && smoothing == 0) continue;
-    if (!std::isfinite(tokens.max_logits[i])) return bad("max_logits");
-    if (!(tokens.exp_sums[i] > 0) || !std::isfinite(tokens.exp_sums[i])) {
-      return bad("exp_sums");
+    const float max = tokens.max_logits[i];
+    const float sum = tokens.exp_sums[i];
+    if (!std::isfinite(max)) return bad("max_logits", max);
+    if (!(sum > 0) || !std::isfinite(sum)) {
+      return bad("exp_sums", sum, "finite and above 0");
     }
-    const float scale = upstream / tokens.exp_sums[i];
-    if (!std::isfinite(scale)) return bad("upstream_gradients / exp_sums");
-    if (!std::isfinite(std::abs(scale) + std::abs(target) +
-                       std::abs(smoothing) * largest_weight)) {
-      return bad("the sum of the coefficients");
-    }
+    const float scale = upstream / sum;
+    if (!std::isfinite(scale))
+      return bad("upstream_gradients / exp_sums", scale);
+    const float size = std::abs(scale) + std::abs(target) +
+                       std::abs(smoothing) * largest_weight;
+    if (!std::isfinite(size)) return bad("the sum of the coefficients", size);
     if (tokens.max_logits[i] < own_max[i]) {
       return BadStatisticsError(token, tokens.max_logits[i], own_max[i]);
     }

@@ -80,11 +80,9 @@ struct HeadOptions {
   /// taken as 1.
   std::optional<double> mean_weight_sum = std::nullopt;
   LossTerms terms = {};
-  /// The weights get no gradient: the call is no part of the contribution. Of a
-  /// trainer one such call, or one evaluation, may be open at a time; others
-  /// wait for its end.
-  /// One such loss of a trainer goes from its forward to its backward at a
-  /// time; another `Forward` waits.
+  /// The weights get no gradient: the call is no part of the contribution. One
+  /// such loss of a trainer goes from its forward to its backward at a time;
+  /// another `Forward` waits.
   bool frozen_weights = false;
   absl::Duration timeout = absl::Seconds(60);
 };
@@ -197,8 +195,8 @@ class HeadLoss {
 
 /// The language-model head of a dense table: linear cross entropy over its
 /// rows, the vocabulary, of which each shard holds a slice. The logits are
-/// `hidden x W^T`, plus the table's bias if it has one, and exist on the
-/// servers only, block by block.
+/// `hidden x W^T`, plus the table's bias if it has one, capped where the loss
+/// has a softcap, and exist on the servers only.
 ///
 ///   auto loss = (*head)->Forward({hidden, DType::kBf16, targets},
 ///                                {.event = event});

@@ -197,23 +197,28 @@ TEST_F(HeadTest, MergedStatisticsThatGiveNoFiniteGradientAreRefused) {
   struct Merged {
     float max, sum, upstream;
     const char* reason;
+    const char* message;
   };
   const float infinity = std::numeric_limits<float>::infinity();
   for (const Merged& bad :
-       {Merged{0, 0, 1, "NOT_FINITE"}, Merged{0, -4, 1, "NOT_FINITE"},
-        Merged{infinity, 4, 1, "NOT_FINITE"},
-        Merged{0, infinity, 1, "NOT_FINITE"},
-        Merged{0, 1e-45F, 1, "NOT_FINITE"}, Merged{-1, 4, 1, "BAD_STATISTICS"},
-        Merged{0, 4, infinity, "NOT_FINITE"}}) {
+       {Merged{0, 0, 1, "NOT_FINITE",
+               "exp_sums of token 0 is 0; it must be finite and above 0"},
+        Merged{0, -4, 1, "NOT_FINITE", "exp_sums of token 0 is -4;"},
+        Merged{infinity, 4, 1, "NOT_FINITE", "max_logits of token 0 is inf;"},
+        Merged{0, infinity, 1, "NOT_FINITE", "exp_sums of token 0 is inf;"},
+        Merged{0, 1e-45F, 1, "NOT_FINITE", "upstream_gradients / exp_sums of"},
+        Merged{-1, 4, 1, "BAD_STATISTICS", "max_logits of token 0 is -1;"},
+        Merged{0, 4, infinity, "NOT_FINITE",
+               "upstream_gradients of token 0 is inf; it must be finite"}}) {
     const auto head = Open(Header(kRank0, 1));
     ASSERT_THAT(head, IsOk());
     ASSERT_THAT(Land(**head), IsOk());
     ASSERT_THAT(StartStatistics(**head).Wait(), IsOk());
     const std::vector<float> max = {bad.max}, sum = {bad.sum},
                              upstream = {bad.upstream};
-    EXPECT_THAT((*head)->AppendMerged({0, max, sum, upstream}),
-                Fails(StatusCode::kInvalidArgument, bad.reason))
-        << bad.max << " " << bad.sum << " " << bad.upstream;
+    const absl::Status status = (*head)->AppendMerged({0, max, sum, upstream});
+    EXPECT_THAT(status, Fails(StatusCode::kInvalidArgument, bad.reason));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(bad.message));
   }
   ASSERT_NO_FATAL_FAILURE(Apply(1, 0, 0));
   EXPECT_THAT(Row(1), ElementsAre(0, 0));
