@@ -129,10 +129,14 @@ void HeadMemory::set_on_revoked(OnRevoked on_revoked) {
   absl::Status fault;
   {
     MutexLock lock(mutex_);
+    if (fault_.ok()) {
+      on_revoked_ = std::move(on_revoked);
+      return;
+    }
+    on_revoked_ = nullptr;
     fault = DeepCopy(fault_);
-    on_revoked_ = fault.ok() ? std::move(on_revoked) : nullptr;
   }
-  if (!fault.ok() && on_revoked != nullptr) on_revoked(std::move(fault));
+  if (on_revoked != nullptr) on_revoked(std::move(fault));
 }
 
 HeadLanding::HeadLanding(const Shared& shard, const HeadHeader& header)

@@ -20,6 +20,7 @@ struct PartName {
   int32_t trainer_rank = 0;
   int32_t part = 0;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): of what the compiler writes.
   friend auto operator<=>(const PartName&, const PartName&) = default;
 };
 
