@@ -120,6 +120,7 @@ void HeadMemory::Revoke(const absl::Status& reason) {
   MutexLock lock(mutex_);
   if (fault_.ok()) fault_ = DeepCopy(reason);
   operands_ = nullptr;
+  class_weights_ = nullptr;
   { const kernels::Buffer freed(std::move(statistics_)); }
   { const kernels::Buffer freed(std::move(gradient_)); }
   if (on_revoked_ != nullptr) std::exchange(on_revoked_, nullptr)(fault_);
@@ -218,11 +219,11 @@ absl::Status HeadLanding::LandClassWeights(int64_t first_row,
   if (class_weight_count_ < row_count || values.empty()) {
     return absl::OkStatus();
   }
-  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<const HeldClassWeights> held,
+  ROWHOUSE_ASSIGN_OR_RETURN(memory_->class_weights_,
                             shard_.class_weights.Hold(class_weights_));
   class_weights_ = {};
-  class_weight_content_ = held->set->content;
-  memory_->operands_->set_class_weights(std::move(held));
+  class_weight_content_ = memory_->class_weights_->set->content;
+  memory_->operands_->set_class_weights(memory_->class_weights_->set);
   return absl::OkStatus();
 }
 
@@ -477,6 +478,11 @@ absl::Status HeadLanding::CheckMerged() const {
 std::shared_ptr<const HeadOperands> HeadLanding::operands() const {
   MutexLock lock(memory_->mutex_);
   return memory_->operands_;
+}
+
+std::shared_ptr<const HeldClassWeights> HeadLanding::class_weights() const {
+  MutexLock lock(memory_->mutex_);
+  return memory_->class_weights_;
 }
 
 kernels::HeadStatistics HeadLanding::statistics() const {

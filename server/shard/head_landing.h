@@ -47,6 +47,8 @@ class HeadMemory {
   absl::Status fault_ ABSL_GUARDED_BY(mutex_);
   OnRevoked on_revoked_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<HeadOperands> operands_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const HeldClassWeights> class_weights_
+      ABSL_GUARDED_BY(mutex_);                          // Of `operands_`.
   kernels::Buffer statistics_ ABSL_GUARDED_BY(mutex_);  // `Statistics...`.
   kernels::Buffer gradient_ ABSL_GUARDED_BY(mutex_);    // [tokens, dim] fp32.
 };
@@ -112,6 +114,8 @@ class HeadLanding final : public HeadCall {
   absl::Status CheckMerged() const;
   /// What the call holds: null once it has been revoked.
   std::shared_ptr<const HeadOperands> operands() const;
+  /// Those of the operands; null where there are none.
+  std::shared_ptr<const HeldClassWeights> class_weights() const;
   kernels::HeadStatistics statistics() const;
   /// Room for the hidden gradient, made when it is first asked for.
   ///

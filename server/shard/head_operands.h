@@ -43,13 +43,9 @@ class HeadOperands {
   float softcap() const { return softcap_; }
   /// Null where there are none.
   const ClassWeights* class_weights() const { return class_weights_.get(); }
-  void set_class_weights(std::shared_ptr<const HeldClassWeights> held) {
-    class_weights_ = held->set;
-    held_ = std::move(held);
+  void set_class_weights(std::shared_ptr<const ClassWeights> weights) {
+    class_weights_ = std::move(weights);
   }
-  /// They stay, and count as held no more: of operands that are recorded. For
-  /// one thread at a time.
-  void LetClassWeightsGo() const { held_ = nullptr; }
 
   kernels::HeadInputs inputs() const;
   kernels::HeadMerged merged() const;
@@ -68,7 +64,6 @@ class HeadOperands {
   bool has_coefficients_ = false;
   float softcap_ = 0.0F;
   std::shared_ptr<const ClassWeights> class_weights_;
-  mutable std::shared_ptr<const HeldClassWeights> held_;
 };
 
 }  // namespace rowhouse::server

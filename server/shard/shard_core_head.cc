@@ -197,7 +197,7 @@ absl::StatusOr<PartReceipt> ShardCore::FinishHead(HeadLanding& head) {
   if (header.purpose != HeadPurpose::kTraining) return receipt;
   ledger_.Record(head.name(), head.content(), receipt);
   events_.Stage(head.name(), header.trainer->session,
-                StagedPart(head.operands()));
+                StagedPart(head.operands(), head.class_weights()));
   head_calls_.SetStaged(head.place());
   return receipt;
 }

@@ -63,10 +63,8 @@ void ShardCore::Record(const EventCommit& commit, Contributions contributions) {
     if (!taken.ok()) return recordings_.EndAll(taken.status());
     digest = *taken;
   }
-  for (const auto& [rank, contribution] : contributions) {
-    for (const auto& [number, part] : contribution.parts) {
-      if (part.head() != nullptr) part.head()->LetClassWeightsGo();
-    }
+  for (auto& [rank, contribution] : contributions) {
+    for (auto& [number, part] : contribution.parts) part.LetClassWeightsGo();
   }
   const auto recorded = std::make_shared<const RecordedEvent>(
       RecordedEvent{event, commit, events_.trainer_counts().changes(),

@@ -20,9 +20,10 @@ class StagedPart {
   /// An empty part.
   StagedPart() = default;
 
-  /// The part of a head call.
-  explicit StagedPart(std::shared_ptr<const HeadOperands> head)
-      : head_(std::move(head)) {}
+  /// The part of a head call; `class_weights` are its operands', or null.
+  StagedPart(std::shared_ptr<const HeadOperands> head,
+             std::shared_ptr<const HeldClassWeights> class_weights)
+      : head_(std::move(head)), class_weights_(std::move(class_weights)) {}
 
   /// Room for `row_count` rows, not filled.
   ///
@@ -40,6 +41,9 @@ class StagedPart {
 
   /// Null for rows.
   const HeadOperands* head() const { return head_.get(); }
+  /// Class weights stay with the operands, and count as held no more.
+  void LetClassWeightsGo() { class_weights_ = nullptr; }
+
   /// Backend memory that it holds.
   int64_t size_bytes() const {
     return memory_.size_bytes() + (head_ == nullptr ? 0 : head_->size_bytes());
@@ -53,6 +57,7 @@ class StagedPart {
   int64_t row_count_ = 0;
   int64_t rows_offset_ = 0;
   std::shared_ptr<const HeadOperands> head_;
+  std::shared_ptr<const HeldClassWeights> class_weights_;
 };
 
 }  // namespace rowhouse::server
