@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/head_block.h"
 #include "kernels/cuda/head_run.h"
+#include "kernels/cuda/main_grad_rows.h"
 #include "kernels/cuda/status.h"
 
 namespace rowhouse::kernels::cuda {
@@ -152,6 +153,7 @@ absl::Status Bf16Head::Gradients(const HeadMerged& merged,
   });
   if (!scratch.ok()) return scratch.status();
   const Call call = {merged, kept, keeps, *scratch};
+  masked_token_ = -1;
   if (wanted.hidden_gradient != nullptr) {
     HiddenAndWeightGradient(call, wanted);
   } else {
@@ -187,6 +189,8 @@ const uint16_t* Bf16Head::HiddenOf(const Call& call, const BlockRange& tokens) {
   const uint16_t* const hidden =
       RowsFrom(inputs_.hidden, tokens.first, slice_.dim);
   if (call.scratch.hidden == nullptr) return hidden;
+  if (masked_token_ == tokens.first) return call.scratch.hidden;
+  masked_token_ = tokens.first;
   Check(LaunchMaskRows(hidden, tokens, slice_.dim, call.merged,
                        call.scratch.hidden, stream_.get()),
         "masking hidden rows");
@@ -223,28 +227,15 @@ void Bf16Head::HiddenAndWeightGradient(const Call& call, const Wanted& wanted) {
 }
 
 void Bf16Head::WeightGradient(const Call& call, const MainGrad& main_grad) {
-  const int64_t dim = slice_.dim;
   for (int64_t r = 0; r < cuts_.rows.count(); ++r) {
-    const BlockRange rows = cuts_.rows[r];
-    const RowBlock main = {
-        static_cast<std::byte*>(main_grad.data) +
-            rows.first * main_grad.row_stride * SizeOf(main_grad.dtype),
-        main_grad.dtype, main_grad.row_stride};
-    const RowBlock copy = {call.scratch.sum, DType::kFp32, dim};
-    const RowBlock& sum = call.scratch.sum == nullptr ? main : copy;
-    const auto convert = [&](const RowBlock& from, const RowBlock& to) {
-      if (call.scratch.sum == nullptr) return;
-      Check(LaunchCopyRows(from, nullptr, to, nullptr, rows.count, dim,
-                           stream_.get()),
-            "converting a weight gradient");
+    const auto add = [&](float* sum, int64_t stride) {
+      for (int64_t b = 0; b < cuts_.tokens.count(); ++b) {
+        const PassBlock block = BlockOf(b, r);
+        AddToWeights(call, block, FormGradient(call, block), sum, stride);
+      }
     };
-    convert(main, copy);
-    for (int64_t b = 0; b < cuts_.tokens.count(); ++b) {
-      const PassBlock block = BlockOf(b, r);
-      AddToWeights(call, block, FormGradient(call, block),
-                   static_cast<float*>(sum.data), sum.stride);
-    }
-    convert(copy, main);
+    status_.Update(AddToRows(main_grad, cuts_.rows[r], call.scratch.sum,
+                             stream_.get(), add));
   }
 }
 

@@ -116,7 +116,8 @@ class Bf16Head {
   const HeadInputs& inputs_;
   const HeadBlocks& blocks_;
   const Cuts cuts_;
-  absl::Status status_;  // The first error.
+  int64_t masked_token_ = -1;  // The first of those in `Scratch::hidden`.
+  absl::Status status_;        // The first error.
 };
 
 }  // namespace rowhouse::kernels::cuda

@@ -242,10 +242,7 @@ class CudaBackend final : public Backend {
                                    const HeadInputs& inputs,
                                    const HeadBlocks& blocks,
                                    const HeadStatistics& statistics) override {
-    return RunWithGemm([&](Stream& stream, Gemm& gemm) {
-      return cuda::HeadTokenStatistics(stream, gemm, slice, inputs, blocks,
-                                       statistics, {});
-    });
+    return KeepHeadTokenStatistics(slice, inputs, blocks, {}, statistics);
   }
 
   absl::Status KeepHeadTokenStatistics(

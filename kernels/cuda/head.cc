@@ -5,6 +5,7 @@
 #include "kernels/cuda/bf16_head.h"
 #include "kernels/cuda/head_block.h"
 #include "kernels/cuda/head_run.h"
+#include "kernels/cuda/main_grad_rows.h"
 
 namespace rowhouse::kernels::cuda {
 namespace {
@@ -152,36 +153,24 @@ absl::Status HeadWeightGradient(Stream& stream, Gemm& gemm,
   HeadRun run(stream, gemm, call, *scratch);
   for (int64_t r = 0; r < call.row_cut.count(); ++r) {
     const BlockRange rows = call.row_cut[r];
-    const RowBlock main = {
-        static_cast<std::byte*>(main_grad.data) +
-            rows.first * main_grad.row_stride * SizeOf(main_grad.dtype),
-        main_grad.dtype, main_grad.row_stride};
-    const RowBlock copy = {scratch->sum, DType::kFp32, dim};
-    const RowBlock& sum = through_copy ? copy : main;
-    const auto convert = [&](const RowBlock& from, const RowBlock& to) {
-      if (!through_copy) return;
-      run.Check(LaunchCopyRows(from, nullptr, to, nullptr, rows.count, dim,
-                               stream.get()),
-                "converting a weight gradient");
-    };
-    convert(main, copy);
     const Operand weights = kept.empty() ? run.Weights(rows) : Operand();
-    for (int64_t b = 0; b < call.token_cut.count(); ++b) {
-      const BlockRange tokens = call.token_cut[b];
-      const Operand hidden = run.Hidden(tokens);
-      const RowBlock p = gradient.Block(call, *scratch, tokens, rows);
-      if (kept.empty()) {
-        run.Check(
-            LaunchFormLogitGradient(run.Logits(tokens, rows, hidden, weights),
-                                    slice, inputs, merged, call.tokens, p,
-                                    gradient.ColumnSums(b, rows), stream.get()),
-            "forming a logit gradient");
+    const auto add = [&](float* sum, int64_t stride) {
+      for (int64_t b = 0; b < call.token_cut.count(); ++b) {
+        const BlockRange tokens = call.token_cut[b];
+        const Operand hidden = run.Hidden(tokens);
+        const RowBlock p = gradient.Block(call, *scratch, tokens, rows);
+        if (kept.empty()) {
+          run.Check(LaunchFormLogitGradient(
+                        run.Logits(tokens, rows, hidden, weights), slice,
+                        inputs, merged, call.tokens, p,
+                        gradient.ColumnSums(b, rows), stream.get()),
+                    "forming a logit gradient");
+        }
+        run.Multiply({p.data, p.stride, true}, hidden,
+                     {rows.count, dim, tokens.count}, Into::kAdd, sum, stride);
       }
-      run.Multiply({p.data, p.stride, true}, hidden,
-                   {rows.count, dim, tokens.count}, Into::kAdd,
-                   static_cast<float*>(sum.data), sum.stride);
-    }
-    convert(copy, main);
+    };
+    run.Check(AddToRows(main_grad, rows, scratch->sum, stream.get(), add));
     if (bias_grad == nullptr) continue;
     run.Check(
         LaunchAddBiasGradient(gradient.ColumnSums(0, rows),

@@ -139,6 +139,8 @@ class HeadRun {
     status_.Update(ToStatus(error, doing));
   }
 
+  void Check(const absl::Status& status) { status_.Update(status); }
+
   /// The first error.
   const absl::Status& status() const { return status_; }
 

@@ -22,21 +22,12 @@ using ::testing::IsEmpty;
 constexpr double kStatedWeight = 17.5;
 
 // As a share of the oracle's largest value. Each term of a gradient is rounded
-// to the compute type (half a last place: 2^-9, 2^-12 or 2^-24) and so is the
-// result; with weights up to 3 the terms' absolute values add up to less than
-// 16 times the largest sum for the sizes here. fp32 takes in what the roundings
-// of the logits, of the softcap and its slope, and of the coefficients do: some
-// hundred each.
+// to the compute type, and so is the result; with weights up to 3 the terms'
+// absolute values add up to less than 16 times the largest sum for the sizes
+// here. fp32 takes in what the roundings of the logits, of the softcap and its
+// slope, and of the coefficients do: some hundred each.
 double Tolerance(kernels::DType dtype) {
-  switch (dtype) {
-    case kernels::DType::kBf16:
-      return 16 * 0x1p-9;
-    case kernels::DType::kFp16:
-      return 16 * 0x1p-12;
-    case kernels::DType::kFp32:
-      return 512 * 0x1p-24;
-  }
-  return 0;
+  return (dtype == kernels::DType::kFp32 ? 512 : 16) * HalfLastPlace(dtype);
 }
 
 struct Types {

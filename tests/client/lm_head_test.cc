@@ -17,20 +17,12 @@ using ::testing::ElementsAre;
 
 // What results in `compute`, or narrowed to `to`, may differ from the fp64
 // oracle, as a share of the oracle's largest value: each term of a gradient is
-// rounded to the compute type (half a last place, 2^-9, 2^-12 or 2^-24), and so
-// is the result; the terms' absolute values add up to less than eight times the
-// largest sum for the sizes here. fp32 takes in what the logits' own roundings
-// do to the exponentials: some hundred roundings.
+// rounded to the compute type, and so is the result; the terms' absolute values
+// add up to less than eight times the largest sum for the sizes here. fp32
+// takes in what the logits' own roundings do to the exponentials: some hundred
+// roundings.
 double Tolerance(kernels::DType compute) {
-  switch (compute) {
-    case kernels::DType::kBf16:
-      return 8 * 0x1p-9;
-    case kernels::DType::kFp16:
-      return 8 * 0x1p-12;
-    case kernels::DType::kFp32:
-      return 128 * 0x1p-24;
-  }
-  return 0;
+  return (compute == kernels::DType::kFp32 ? 128 : 8) * HalfLastPlace(compute);
 }
 
 HeadOptions OptionsOf(Way way, int64_t event) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/dtype.h"
 
 namespace rowhouse::client {
 
@@ -17,6 +18,19 @@ enum class Way : uint8_t { kNone, kSum, kMeanOfOwn, kMeanOfStated };
 
 /// What `kMeanOfStated` divides by.
 inline constexpr int64_t kStatedCount = 29;
+
+/// What rounding to `dtype` loses at most, as a share.
+inline double HalfLastPlace(kernels::DType dtype) {
+  switch (dtype) {
+    case kernels::DType::kBf16:
+      return 0x1p-9;
+    case kernels::DType::kFp16:
+      return 0x1p-12;
+    case kernels::DType::kFp32:
+      return 0x1p-24;
+  }
+  return 0;
+}
 
 /// Expects `got` to differ from `want` by no more than `tolerance` times the
 /// largest of `want`.

@@ -268,17 +268,23 @@ class AnyLanguageDenseTest(ClusterTest):
         self.commit(trainers, event, adamw=pb("table").AdamWScalars(**scalars))
         return scalars
 
-    def test_events_give_what_the_readme_states(self):
-        rng = random.Random(11)
+    def create_head(self, **more):
+        """The table of ROWS rows in uneven slices; its bounds."""
         t = pb("table")
-        bounds = self.create(t.TableSpec(
+        return self.create(t.TableSpec(
             row_count=ROWS, dim=DIM, row_dtype=t.DATA_TYPE_FP32,
             gradient_dtype=t.DATA_TYPE_FP32, shard_count=SHARDS,
             shard_bounds=BOUNDS, initializer=t.RowInitializer(
                 uniform=t.RowInitializer.Uniform(seed=9, bound=0.3)),
+            dense=t.DenseTable(has_bias=True, max_head_token_count=ROWS),
+            **more))
+
+    def test_events_give_what_the_readme_states(self):
+        rng = random.Random(11)
+        t = pb("table")
+        bounds = self.create_head(
             trainer_count=2, gradient_reduction=t.GRADIENT_REDUCTION_MEAN,
-            max_contribution_row_count=200, max_part_count=4,
-            dense=t.DenseTable(has_bias=True, max_head_token_count=ROWS)))
+            max_contribution_row_count=200, max_part_count=4)
         self.assertEqual(bounds, BOUNDS)
         oracle = Oracle(9, 0.3)
         self.assertEqual(self.pull(list(range(ROWS)), 0), oracle.weights())
@@ -387,14 +393,9 @@ class AnyLanguageDenseTest(ClusterTest):
         rng = random.Random(12)
         t = pb("table")
         self.TABLE = "tables/terms"
-        self.create(t.TableSpec(
-            row_count=ROWS, dim=DIM, row_dtype=t.DATA_TYPE_FP32,
-            gradient_dtype=t.DATA_TYPE_FP32, shard_count=SHARDS,
-            shard_bounds=BOUNDS, initializer=t.RowInitializer(
-                uniform=t.RowInitializer.Uniform(seed=9, bound=0.3)),
+        self.create_head(
             trainer_count=1, gradient_reduction=t.GRADIENT_REDUCTION_SUM,
-            max_contribution_row_count=1, max_part_count=1,
-            dense=t.DenseTable(has_bias=True, max_head_token_count=ROWS)))
+            max_contribution_row_count=1, max_part_count=1)
         oracle = Oracle(9, 0.3)
         trainer = self.open_session(0)
         hidden, targets = self.tokens(rng, 23)
