@@ -62,7 +62,7 @@ class ActiveCall {
   /// What the shard is told about the caller.
   const std::shared_ptr<Call>& call() const { return call_; }
 
-  /// Keeps `shard` until the end of the call.
+  /// Keeps `shard` until the end of the call, or lets go of it with null.
   void Attach(std::shared_ptr<Shard> shard);
 
   /// Empty before `Attach`.

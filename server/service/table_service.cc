@@ -34,12 +34,25 @@ absl::StatusOr<std::shared_ptr<ServedTable>> AttachTable(
 
 // Answers with the table once its shard has told about itself. The call keeps
 // the table.
-template <typename Response>
 Done<ShardInfo> EndingWithTable(UnaryCall& call, const ServedTable& table,
-                                Response* response) {
+                                v1::GetTableResponse* response) {
   return call.Ending<ShardInfo>([&table, response](const ShardInfo& info) {
     *response->mutable_table() = ToProto(table, info);
   });
+}
+
+// The same; and nothing of the call keeps the table once its answer is there:
+// who deletes it then finds its memory free.
+Done<ShardInfo> EndingTheCreation(UnaryCall& call,
+                                  std::shared_ptr<ServedTable> table,
+                                  v1::CreateTableResponse* response) {
+  return [&call, response,
+          table = std::move(table)](absl::StatusOr<ShardInfo> info) mutable {
+    if (info.ok()) *response->mutable_table() = ToProto(*table, *info);
+    table = nullptr;
+    call.active().Attach(nullptr);
+    call.End(info.status());
+  };
 }
 
 }  // namespace
@@ -50,17 +63,16 @@ grpc::ServerUnaryReactor* TableService::CreateTable(
   return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
     ROWHOUSE_RETURN_IF_ERROR(CheckTableName(request->name()));
     if (!request->has_spec()) return MissingError("spec");
-    tables_.Create(request->name(), request->spec(), call.call(),
-                   [&call, response](absl::StatusOr<CreatedTable> created) {
-                     if (!created.ok()) return call.End(created.status());
-                     response->set_existed(created->existed);
-                     const std::shared_ptr<ServedTable> table =
-                         std::move(created->table);
-                     call.active().Attach(
-                         std::shared_ptr<Shard>(table, table->shard.get()));
-                     table->shard->GetInfo(
-                         call.call(), EndingWithTable(call, *table, response));
-                   });
+    tables_.Create(
+        request->name(), request->spec(), call.call(),
+        [&call, response](absl::StatusOr<CreatedTable> created) {
+          if (!created.ok()) return call.End(created.status());
+          response->set_existed(created->existed);
+          std::shared_ptr<ServedTable> table = std::move(created->table);
+          Shard& shard = *table->shard;
+          call.active().Attach(std::shared_ptr<Shard>(table, &shard));
+          shard.GetInfo(call.call(), EndingTheCreation(call, table, response));
+        });
     return absl::OkStatus();
   });
 }
