@@ -50,6 +50,8 @@ __global__ void __launch_bounds__(kThreads)
                         : row[j] + terms.bias[block.rows.first + j];
     return terms.softcap == 0.0F ? x : terms.softcap * Tanh(x / terms.softcap);
   };
+  const TokenStart start(block.rows, token, targets[token] - block.rows.first,
+                         logit, statistics);
   HeadPair pair;
   for (int64_t j = threadIdx.x; j < block.rows.count; j += kThreads) {
     const float x = logit(j);
@@ -62,8 +64,8 @@ __global__ void __launch_bounds__(kThreads)
     pair.sum = pair.sum + Exp(logit(j) - shift);
   }
   pair.sum = FoldBlock(pair.sum, [](float a, float b) { return a + b; });
-  MergeToken(block.rows, token, targets[token] - block.rows.first, pair,
-             terms.class_weights, logit, statistics);
+  MergeToken(block.rows, token, start, pair, terms.class_weights, logit,
+             statistics);
 }
 
 // A warp's width of columns and all tokens a block: stripe w takes tokens w,

@@ -65,27 +65,38 @@ __device__ void MergeAskedFor(const BlockRange& rows, int64_t token,
   }
 }
 
+/// What merging a token takes beside its logits, on thread 0, which would wait
+/// for it at the end. `target` is relative to the first of the rows, and may
+/// lie outside.
+struct TokenStart {
+  HeadPair before;  // Of the rows before; nothing where there are none.
+  bool has_target = false;
+  float target_logit = 0.0F;
+
+  template <typename Logit>
+  __device__ TokenStart(const BlockRange& rows, int64_t token, int64_t target,
+                        Logit logit, const HeadStatistics& statistics) {
+    if (threadIdx.x != 0) return;
+    if (rows.first > 0) {
+      before = {statistics.max_logits[token], statistics.exp_sums[token]};
+    }
+    has_target = target >= 0 && target < rows.count;
+    if (has_target) target_logit = logit(target);
+  }
+};
+
 /// Merges what `rows` say of `token` into its statistics, on every thread of
-/// the token's block; the block of rows that begins at 0 starts them. `target`
-/// is relative to the first of the rows, and may lie outside.
+/// the token's block; the block of rows that begins at 0 starts them.
 template <typename Logit>
 __device__ void MergeToken(const BlockRange& rows, int64_t token,
-                           int64_t target, HeadPair pair,
+                           const TokenStart& start, HeadPair pair,
                            const float* class_weights, Logit logit,
                            const HeadStatistics& statistics) {
-  // Thread 0 alone reads and writes the token's statistics.
-  const float before = threadIdx.x == 0 && rows.first > 0
-                           ? statistics.max_logits[token]
-                           : pair.max;
-  MergeAskedFor(rows, token, class_weights, pair.max, before, logit,
+  MergeAskedFor(rows, token, class_weights, pair.max, start.before.max, logit,
                 statistics);
   if (threadIdx.x != 0) return;
-  if (target >= 0 && target < rows.count) {
-    statistics.target_logits[token] = logit(target);
-  }
-  if (rows.first > 0) {
-    pair = HeadPair{before, statistics.exp_sums[token]}.MergedWith(pair);
-  }
+  if (start.has_target) statistics.target_logits[token] = start.target_logit;
+  if (rows.first > 0) pair = start.before.MergedWith(pair);
   statistics.max_logits[token] = pair.max;
   statistics.exp_sums[token] = pair.sum;
 }

@@ -1,4 +1,5 @@
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cuda/head_fold.cuh"
 #include "kernels/cuda/launch.h"
@@ -10,9 +11,10 @@ namespace {
 
 constexpr float kStepsPerOctave = 512.0F;
 constexpr float kLog2E = 1.44269504088896341F;
-constexpr unsigned kLastCode = 65535;
+constexpr float kLastCode = 65535.0F;
 constexpr int kLogits = 4;  // Of one load.
-constexpr int kLoads = HeadKept::kMostRows / (kThreads * kLogits);
+constexpr int kCodes = 8;   // Of one load.
+constexpr int kMostLoads = HeadKept::kMostRows / (kThreads * kLogits);
 
 // 2^x within 2 units in the last place; 0 below 2^-126.
 __device__ float PowerOfTwo(float x) {
@@ -21,22 +23,36 @@ __device__ float PowerOfTwo(float x) {
   return power;
 }
 
-__device__ unsigned CodeOf(float logit, float largest) {
-  // Infinite steps become the largest integer, NaN 0: the token's sum says that
-  // it is NaN.
-  const float steps = (largest - logit) * (kStepsPerOctave * kLog2E);
-  return min(__float2uint_rn(steps), kLastCode);
+// A float whose low 16 bits are the code of `octaves`, a logit's distance from
+// the largest, which is not positive; NaN and -inf have the last code. The
+// product is exact, so the sum is rounded to steps once.
+__device__ uint32_t CodeOf(float octaves) {
+  constexpr float kInteger = 12582912.0F;  // 1.5 * 2^23: an integer's last bit
+                                           // is the significand's.
+  return __float_as_uint(fminf(__fmaf_rn(octaves, -kStepsPerOctave, kInteger),
+                               kInteger + kLastCode));
 }
 
-// e^(logit - largest) of the code.
-__device__ float Decode(unsigned code) {
-  return PowerOfTwo(static_cast<float>(code) * (-1.0F / kStepsPerOctave));
+__device__ uint32_t PackCodes(uint32_t low, uint32_t high) {
+  return __byte_perm(low, high, 0x5410);
+}
+
+// e^(logit - largest) of a code, the low or high half of `pair`.
+template <bool kHigh>
+__device__ float Decode(uint32_t pair) {
+  constexpr uint32_t kInteger =
+      0x4b000000;  // 2^23, which the code is added to.
+  const float code =
+      __uint_as_float(__byte_perm(pair, kInteger, kHigh ? 0x7632 : 0x7610));
+  return PowerOfTwo(
+      __fmaf_rn(code, -1.0F / kStepsPerOctave, 8388608.0F / kStepsPerOctave));
 }
 
 __device__ float Larger(float a, float b) { return a > b ? a : b; }
 
-// A token's logits of a block of rows, and the largest, by a block of threads;
-// -inf beyond the rows.
+// A token's logits of a block of rows, and the largest, by a block of threads,
+// in `kLoads` loads of each thread; -inf beyond the rows.
+template <int kLoads>
 class TokenLogits {
  public:
   __device__ TokenLogits(const float* row, int count) {
@@ -45,40 +61,51 @@ class TokenLogits {
       const int j = First(k);
       float4 x = {kNone, kNone, kNone, kNone};
       if (j < count) x = __ldcs(reinterpret_cast<const float4*>(row + j));
+      if (j < count && count < j + kLogits) {
+        if (j + 1 >= count) x.y = kNone;
+        if (j + 2 >= count) x.z = kNone;
+        x.w = kNone;
+      }
       x_[k][0] = x.x;
-      x_[k][1] = j + 1 < count ? x.y : kNone;
-      x_[k][2] = j + 2 < count ? x.z : kNone;
-      x_[k][3] = j + 3 < count ? x.w : kNone;
+      x_[k][1] = x.y;
+      x_[k][2] = x.z;
+      x_[k][3] = x.w;
     }
     float largest = kNone;
-    ForEach([&](float x, int) { largest = Larger(x, largest); });
-    largest_ = FoldBlock(largest, Larger);
+    ForEach([&](float x) { largest = Larger(x, largest); });
+    pair_.max = FoldBlock(largest, Larger);
+    shift_ = pair_.Shift();
   }
 
   __device__ static int First(int k) {
     return (k * kThreads + static_cast<int>(threadIdx.x)) * kLogits;
   }
-  __device__ float largest() const { return largest_; }
+  __device__ float largest() const { return pair_.max; }
   __device__ float at(int k, int c) const { return x_[k][c]; }
+  // How far a logit lies below the largest.
+  __device__ float Octaves(int k, int c) const {
+    return (x_[k][c] - shift_) * kLog2E;
+  }
+
+ private:
+  static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   template <typename Visit>
   __device__ void ForEach(Visit visit) const {
 #pragma unroll
     for (int k = 0; k < kLoads; ++k) {
 #pragma unroll
-      for (int c = 0; c < kLogits; ++c) visit(x_[k][c], First(k) + c);
+      for (int c = 0; c < kLogits; ++c) visit(x_[k][c]);
     }
   }
 
- private:
-  static constexpr float kNone = -std::numeric_limits<float>::infinity();
-
   float x_[kLoads][kLogits];
-  float largest_;
+  HeadPair pair_;
+  float shift_;
 };
 
 // A block of threads a token.
-template <bool kKeep>
+template <int kLoads, bool kKeep>
 __global__ void __launch_bounds__(kThreads)
     StatisticsKernel(const float* __restrict__ logits, PassBlock block,
                      const float* __restrict__ class_weights,
@@ -89,63 +116,63 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t stride = HeadKept::Stride(block.rows.count);
   const float* const row = logits + at * stride;
   const int count = static_cast<int>(block.rows.count);
-  const TokenLogits mine(row, count);
+  const auto logit = [&](int64_t j) { return row[j]; };
+  const TokenStart start(block.rows, token, targets[token] - block.rows.first,
+                         logit, statistics);
+  const TokenLogits<kLoads> mine(row, count);
   HeadPair pair;
   pair.max = mine.largest();
-  const float shift = pair.Shift();
-  // A term is within (4 + |x - shift|) * 2^-23 of itself.
-  mine.ForEach([&](float x, int) {
-    pair.sum = pair.sum + PowerOfTwo((x - shift) * kLog2E);
-  });
-  pair.sum = FoldBlock(pair.sum, [](float a, float b) { return a + b; });
-  const int64_t target = targets[token] - block.rows.first;
-  if constexpr (kKeep) {
-    uint16_t* const codes = kept.codes + at * stride;
+  uint16_t* const codes = kKeep ? kept.codes + at * stride : nullptr;
 #pragma unroll
-    for (int k = 0; k < kLoads; ++k) {
-      const int j = TokenLogits::First(k);
-      if (j >= count) continue;
-      uint2 packed;
-      packed.x = CodeOf(mine.at(k, 0), mine.largest()) |
-                 CodeOf(mine.at(k, 1), mine.largest()) << 16;
-      packed.y = CodeOf(mine.at(k, 2), mine.largest()) |
-                 CodeOf(mine.at(k, 3), mine.largest()) << 16;
-      __stcs(reinterpret_cast<uint2*>(codes + j), packed);
+  for (int k = 0; k < kLoads; ++k) {
+    uint32_t code[kLogits];
+#pragma unroll
+    for (int c = 0; c < kLogits; ++c) {
+      const float octaves = mine.Octaves(k, c);
+      // A term is within (4 + |octaves|) * 2^-23 of itself.
+      pair.sum = pair.sum + PowerOfTwo(octaves);
+      code[c] = CodeOf(octaves);
     }
-    if (threadIdx.x == 0) {
-      kept.largest[token] = mine.largest();
-      if (target >= 0 && target < count) {
-        kept.target_logits[token] = row[target];
-      }
+    const int j = TokenLogits<kLoads>::First(k);
+    if (kKeep && j < count) {
+      __stcs(reinterpret_cast<uint2*>(codes + j),
+             uint2{PackCodes(code[0], code[1]), PackCodes(code[2], code[3])});
     }
   }
-  MergeToken(
-      block.rows, token, target, pair, class_weights,
-      [&](int64_t j) { return row[j]; }, statistics);
+  pair.sum = FoldBlock(pair.sum, [](float a, float b) { return a + b; });
+  if (kKeep && threadIdx.x == 0) {
+    kept.largest[token] = mine.largest();
+    if (start.has_target) kept.target_logits[token] = start.target_logit;
+  }
+  MergeToken(block.rows, token, start, pair, class_weights, logit, statistics);
 }
 
 // What a token's logits become its gradient by.
 struct TokenScale {
-  float of_block;  // Of a decoded code.
-  float of_max;    // Of e^(logit - max).
+  float probability;
+  float exp_sum;
   float max;
   float target;
 
-  __device__ TokenScale(const HeadMerged& merged, int64_t token, float largest)
-      : of_max(merged.probability[token] / merged.exp_sums[token]),
+  __device__ TokenScale(const HeadMerged& merged, int64_t token)
+      : probability(merged.probability[token]),
+        exp_sum(merged.exp_sums[token]),
         max(merged.max_logits[token]),
-        target(merged.target[token]) {
-    of_block = Exp(largest - max) * of_max;
-  }
+        target(merged.target[token]) {}
 
+  __device__ bool TakesPart() const {
+    return probability != 0.0F || target != 0.0F;
+  }
+  // Of e^(logit - max).
+  __device__ float OfMax() const { return probability / exp_sum; }
+  // Of a decoded code.
+  __device__ float OfBlock(float largest) const {
+    return Exp(largest - max) * OfMax();
+  }
   __device__ float Target(float logit) const {
-    return Exp(logit - max) * of_max - target;
+    return Exp(logit - max) * OfMax() - target;
   }
 };
-
-__device__ bool TakesPart(const HeadMerged& merged, int64_t token) {
-  return merged.probability[token] != 0.0F || merged.target[token] != 0.0F;
-}
 
 __device__ uint32_t NarrowPair(float low, float high) {
   uint32_t pair = 0;
@@ -153,6 +180,12 @@ __device__ uint32_t NarrowPair(float low, float high) {
   return pair;
 }
 
+// Whether `target` is among `count` rows from `first` on.
+__device__ bool IsAmong(int64_t target, int first, int count) {
+  return static_cast<uint64_t>(target - first) < static_cast<uint64_t>(count);
+}
+
+template <int kLoads>
 __global__ void __launch_bounds__(kThreads)
     GradientKernel(const float* __restrict__ logits, PassBlock block,
                    const int64_t* __restrict__ targets, HeadMerged merged,
@@ -162,30 +195,29 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t stride = HeadKept::Stride(block.rows.count);
   const int count = static_cast<int>(block.rows.count);
   uint16_t* const to = gradient + at * stride;
-  if (!TakesPart(merged, token)) {
-    for (int j = static_cast<int>(threadIdx.x) * kLogits; j < count;
-         j += kThreads * kLogits) {
-      *reinterpret_cast<uint2*>(to + j) = uint2{0, 0};
-    }
-    return;
-  }
-  const TokenLogits mine(logits + at * stride, count);
-  const TokenScale scale(merged, token, mine.largest());
+  const TokenScale scale(merged, token);
   const int64_t target = targets[token] - block.rows.first;
+  const TokenLogits<kLoads> mine(logits + at * stride, count);
+  const bool takes_part = scale.TakesPart();
+  const float of_block = scale.OfBlock(mine.largest());
 #pragma unroll
   for (int k = 0; k < kLoads; ++k) {
-    const int first = TokenLogits::First(k);
+    const int first = TokenLogits<kLoads>::First(k);
     if (first >= count) continue;
     float value[kLogits];
 #pragma unroll
     for (int c = 0; c < kLogits; ++c) {
-      const float x = mine.at(k, c);
-      value[c] = first + c == target
-                     ? scale.Target(x)
-                     : Decode(CodeOf(x, mine.largest())) * scale.of_block;
+      value[c] = Decode<false>(CodeOf(mine.Octaves(k, c))) * of_block;
     }
-    const uint2 packed = {NarrowPair(value[0], value[1]),
-                          NarrowPair(value[2], value[3])};
+    if (IsAmong(target, first, kLogits)) {
+#pragma unroll
+      for (int c = 0; c < kLogits; ++c) {
+        if (first + c == target) value[c] = scale.Target(mine.at(k, c));
+      }
+    }
+    uint2 packed = {NarrowPair(value[0], value[1]),
+                    NarrowPair(value[2], value[3])};
+    if (!takes_part) packed = {0, 0};
     __stcs(reinterpret_cast<uint2*>(to + first), packed);
   }
 }
@@ -193,33 +225,47 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     KeptGradientKernel(KeptBlock kept, PassBlock block,
                        const int64_t* __restrict__ targets, HeadMerged merged) {
-  constexpr int kCodes = 8;  // Of one load.
+  constexpr int kLoads = HeadKept::kMostRows / (kThreads * kCodes);
   const int64_t at = blockIdx.x;
   const int64_t token = block.tokens.first + at;
   const int count = static_cast<int>(block.rows.count);
   uint16_t* const row = kept.codes + at * HeadKept::Stride(block.rows.count);
-  const bool takes_part = TakesPart(merged, token);
-  const TokenScale scale(merged, token, kept.largest[token]);
+  uint4 loaded[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    const int first = (k * kThreads + static_cast<int>(threadIdx.x)) * kCodes;
+    if (first < count) {
+      loaded[k] = __ldcs(reinterpret_cast<const uint4*>(row + first));
+    }
+  }
+  const TokenScale scale(merged, token);
+  const bool takes_part = scale.TakesPart();
+  const float of_block = scale.OfBlock(kept.largest[token]);
   const int64_t target = targets[token] - block.rows.first;
-  for (int first = static_cast<int>(threadIdx.x) * kCodes; first < count;
-       first += kThreads * kCodes) {
-    uint4 packed = {0, 0, 0, 0};
-    if (takes_part) {
-      packed = __ldcs(reinterpret_cast<const uint4*>(row + first));
-      auto* const pairs = reinterpret_cast<uint32_t*>(&packed);
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    const int first = (k * kThreads + static_cast<int>(threadIdx.x)) * kCodes;
+    if (first >= count) break;
+    uint4 packed = loaded[k];
+    auto* const pairs = reinterpret_cast<uint32_t*>(&packed);
+#pragma unroll
+    for (int i = 0; i < kCodes / 2; ++i) {
+      pairs[i] = NarrowPair(Decode<false>(pairs[i]) * of_block,
+                            Decode<true>(pairs[i]) * of_block);
+    }
+    if (IsAmong(target, first, kCodes)) {
+      const uint32_t narrow =
+          NarrowPair(scale.Target(kept.target_logits[token]), 0.0F);
 #pragma unroll
       for (int i = 0; i < kCodes / 2; ++i) {
-        float value[2] = {Decode(pairs[i] & 0xffffU) * scale.of_block,
-                          Decode(pairs[i] >> 16) * scale.of_block};
-#pragma unroll
-        for (int c = 0; c < 2; ++c) {
-          if (first + 2 * i + c == target) {
-            value[c] = scale.Target(kept.target_logits[token]);
-          }
+        if (first + 2 * i == target) {
+          pairs[i] = __byte_perm(pairs[i], narrow, 0x3254);
+        } else if (first + 2 * i + 1 == target) {
+          pairs[i] = __byte_perm(pairs[i], narrow, 0x5410);
         }
-        pairs[i] = NarrowPair(value[0], value[1]);
       }
     }
+    if (!takes_part) packed = {0, 0, 0, 0};
     __stcs(reinterpret_cast<uint4*>(row + first), packed);
   }
 }
@@ -229,7 +275,7 @@ __global__ void __launch_bounds__(kThreads)
     MaskRowsKernel(const uint16_t* __restrict__ from, int64_t first_token,
                    int64_t dim, HeadMerged merged, uint16_t* __restrict__ to) {
   const int64_t at = blockIdx.x;
-  const bool takes_part = TakesPart(merged, first_token + at);
+  const bool takes_part = TokenScale(merged, first_token + at).TakesPart();
   for (int64_t j = threadIdx.x; j < dim; j += kThreads) {
     to[at * dim + j] = takes_part ? from[at * dim + j] : uint16_t{0};
   }
@@ -239,6 +285,22 @@ unsigned BlocksOf(const BlockRange& tokens) {
   return static_cast<unsigned>(tokens.count);
 }
 
+// Calls `launch` with the fewest loads, as a constant, that hold a token's
+// logits in the threads' registers.
+template <typename Launch>
+void WithLoads(int64_t rows, Launch launch) {
+  constexpr int kFew = kMostLoads * 5 / 8;
+  constexpr int kMore = kMostLoads * 6 / 8;
+  const int64_t of_load = int64_t{kThreads} * kLogits;
+  if (rows <= kFew * of_load) {
+    launch(std::integral_constant<int, kFew>());
+  } else if (rows <= kMore * of_load) {
+    launch(std::integral_constant<int, kMore>());
+  } else {
+    launch(std::integral_constant<int, kMostLoads>());
+  }
+}
+
 }  // namespace
 
 cudaError_t LaunchPassStatistics(const float* logits, const PassBlock& block,
@@ -246,10 +308,12 @@ cudaError_t LaunchPassStatistics(const float* logits, const PassBlock& block,
                                  const HeadInputs& inputs,
                                  const HeadStatistics& statistics,
                                  const KeptBlock& kept, cudaStream_t stream) {
-  const auto kernel =
-      kept.codes == nullptr ? StatisticsKernel<false> : StatisticsKernel<true>;
-  kernel<<<BlocksOf(block.tokens), kThreads, 0, stream>>>(
-      logits, block, slice.class_weights, inputs.targets, statistics, kept);
+  WithLoads(block.rows.count, [&](auto loads) {
+    const auto kernel = kept.codes == nullptr ? StatisticsKernel<loads, false>
+                                              : StatisticsKernel<loads, true>;
+    kernel<<<BlocksOf(block.tokens), kThreads, 0, stream>>>(
+        logits, block, slice.class_weights, inputs.targets, statistics, kept);
+  });
   return cudaGetLastError();
 }
 
@@ -257,8 +321,10 @@ cudaError_t LaunchPassGradient(const float* logits, const PassBlock& block,
                                const HeadInputs& inputs,
                                const HeadMerged& merged, uint16_t* gradient,
                                cudaStream_t stream) {
-  GradientKernel<<<BlocksOf(block.tokens), kThreads, 0, stream>>>(
-      logits, block, inputs.targets, merged, gradient);
+  WithLoads(block.rows.count, [&](auto loads) {
+    GradientKernel<loads><<<BlocksOf(block.tokens), kThreads, 0, stream>>>(
+        logits, block, inputs.targets, merged, gradient);
+  });
   return cudaGetLastError();
 }
 
