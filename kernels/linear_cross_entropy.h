@@ -142,6 +142,7 @@ constexpr DType ComputeType(DType hidden, DType weight) {
 /// blocks of at most `kMostRows` rows by themselves and a multiple of 8 wide.
 struct HeadKept {
   static constexpr int64_t kMostRows = 8192;  ///< Of a block of rows.
+  static constexpr int64_t kTileRows = 160;  ///< That have a largest logit.
 
   /// Elements from token to token of a block of `row_count` rows, as the CUDA
   /// backend has it: a multiple of 8.
@@ -169,8 +170,10 @@ struct HeadKept {
     const int64_t sums =
         slice.bias == nullptr ? 0 : tokens.count() * slice.row_count * 4;
     kept.statistics_offset = align(kept.column_sums_offset + sums);
+    const int64_t tiles =
+        rows.count() * ((rows.largest() + kTileRows - 1) / kTileRows);
     kept.size_bytes =
-        align(kept.statistics_offset + (rows.count() + 1) * token_count * 4);
+        align(kept.statistics_offset + (tiles + 1) * token_count * 4);
     return kept;
   }
 

@@ -107,7 +107,7 @@ absl::Status ResolveBackend(const ServerConfig& config,
 // A GPU's products need larger blocks, and it has room for its logits.
 void SetHeadDefaults(kernels::BackendKind backend, ShardLimits& limits) {
   if (backend != kernels::BackendKind::kCuda) return;
-  limits.head_blocks = {8192, 8192};
+  limits.head_blocks = {8192, 16000};
   limits.logits_budget_bytes = int64_t{4} << 30;
 }
 

@@ -17,7 +17,7 @@
 namespace rowhouse::kernels {
 namespace {
 
-constexpr HeadBlocks kBlocks = {8192, 8192};
+constexpr HeadBlocks kBlocks = {8192, 16000};
 
 // A million numbers, over and over.
 Buffer NormalBf16(int64_t count, float scale) {

@@ -14,6 +14,11 @@ namespace {
 // Tokens of a block of logits: with all rows of a block it is 128 MiB.
 constexpr int64_t kMostLogitTokens = 4096;
 
+bool HasTiles(const HeadSlice& slice) {
+  constexpr int64_t kElementsOfCopies = 8;  // 16 bytes.
+  return slice.dim % kElementsOfCopies == 0 && HasLogitTiles();
+}
+
 const uint16_t* RowsFrom(const void* rows, int64_t first, int64_t dim) {
   return static_cast<const uint16_t*>(rows) + first * dim;
 }
@@ -27,10 +32,12 @@ bool IsBf16Head(const HeadSlice& slice, const HeadInputs& inputs) {
 }
 
 Bf16Head::Cuts Bf16Head::Cuts::Of(const HeadSlice& slice, int64_t token_count,
-                                  const HeadBlocks& blocks) {
-  return {{token_count, blocks.token_count},
-          {slice.row_count, std::min(blocks.row_count, HeadKept::kMostRows)},
-          slice.dim};
+                                  const HeadBlocks& blocks, bool has_tiles) {
+  const int64_t rows = has_tiles
+                           ? blocks.row_count
+                           : std::min(blocks.row_count, HeadKept::kMostRows);
+  return {
+      {token_count, blocks.token_count}, {slice.row_count, rows}, slice.dim};
 }
 
 Bf16Head::Bf16Head(Stream& stream, Gemm& gemm, const HeadSlice& slice,
@@ -40,7 +47,8 @@ Bf16Head::Bf16Head(Stream& stream, Gemm& gemm, const HeadSlice& slice,
       slice_(slice),
       inputs_(inputs),
       blocks_(blocks),
-      cuts_(Cuts::Of(slice, inputs.token_count, blocks)) {}
+      has_tiles_(HasTiles(slice) && DescribeOperands(slice, inputs, operands_)),
+      cuts_(Cuts::Of(slice, inputs.token_count, blocks, has_tiles_)) {}
 
 Bf16Head::Scratch Bf16Head::Cut(ScratchCutter& cutter, const Cuts& cuts,
                                 const Needs& needs) {
@@ -56,18 +64,46 @@ Bf16Head::Scratch Bf16Head::Cut(ScratchCutter& cutter, const Cuts& cuts,
   if (needs.sum) {
     scratch.sum = cutter.Take<float>(cuts.rows.largest() * cuts.dim);
   }
+  if (needs.scales) {
+    scratch.scales = cutter.Take<TokenScale>(cuts.tokens.total);
+  }
+  const int64_t of_tiles = TileCut{cuts.rows}.count() * cuts.tokens.total;
+  const auto take = [&]<typename T>(bool wanted, T*& array) {
+    if (wanted) array = cutter.Take<T>(of_tiles);
+  };
+  take(needs.tile_max, scratch.tiles.max);
+  take(needs.tile_sum, scratch.tiles.sum);
+  take(needs.tile_weighted_sum, scratch.tiles.weighted_sum);
+  take(needs.tile_predicted, scratch.tiles.predicted);
   return scratch;
 }
 
 int64_t Bf16Head::ScratchBytes(const HeadSlice& slice, int64_t token_count,
                                const HeadBlocks& blocks) {
-  ScratchCutter cutter(nullptr);
-  (void)Cut(cutter, Cuts::Of(slice, token_count, blocks),
-            {.logits = true, .gradient = true, .hidden = true, .sum = true});
-  return cutter.size_bytes();
+  // Either way, should operands lie where tiles can't be copied from.
+  int64_t most = 0;
+  for (const bool has_tiles : {false, true}) {
+    const Cuts cuts = Cuts::Of(slice, token_count, blocks, has_tiles);
+    const auto add = [&](const Needs& needs) {
+      ScratchCutter cutter(nullptr);
+      (void)Cut(cutter, cuts, needs);
+      most = std::max(most, cutter.size_bytes());
+    };
+    add({.logits = !has_tiles,
+         .gradient = true,
+         .hidden = true,
+         .sum = true,
+         .scales = true});
+    add({.tile_max = has_tiles,
+         .tile_sum = has_tiles,
+         .tile_weighted_sum = has_tiles,
+         .tile_predicted = has_tiles});
+  }
+  return most;
 }
 
-// Blocks of rows one after another, each with all tokens.
+// Blocks of rows one after another, each with all tokens; then the targets'
+// logits, and the largest ones of blocks or tiles.
 KeptBlock Bf16Head::KeptOf(std::span<std::byte> kept,
                            const PassBlock& block) const {
   if (kept.empty()) return {};
@@ -78,9 +114,15 @@ KeptBlock Bf16Head::KeptOf(std::span<std::byte> kept,
   auto* const statistics =
       reinterpret_cast<float*>(kept.data() + layout.statistics_offset);
   const int64_t row_block = block.rows.first / cuts_.rows.size;
-  return {codes + row_block * tokens * HeadKept::Stride(cuts_.rows.size) +
-              block.tokens.first * HeadKept::Stride(block.rows.count),
-          statistics + (1 + row_block) * tokens, statistics};
+  KeptBlock of;
+  of.codes = codes + row_block * tokens * HeadKept::Stride(cuts_.rows.size) +
+             block.tokens.first * HeadKept::Stride(block.rows.count);
+  of.target_logits = statistics;
+  of.largest =
+      statistics +
+      tokens * (1 + (has_tiles_ ? tiles().first(block.rows) : row_block));
+  of.rows_of_largest = has_tiles_ ? HeadKept::kTileRows : cuts_.rows.size;
+  return of;
 }
 
 // Calls `pass` with each block of logits of `block`, and where they lie.
@@ -101,17 +143,47 @@ void Bf16Head::ForLogits(const PassBlock& block, float* logits, Pass pass) {
   }
 }
 
-absl::Status Bf16Head::Statistics(const HeadStatistics& statistics,
-                                  std::span<std::byte> kept) {
+absl::Status Bf16Head::StatisticsOfTiles(const HeadStatistics& statistics,
+                                         std::span<std::byte> kept) {
+  const bool weighted = statistics.weighted_logit_sums != nullptr;
+  const bool predicted = statistics.predicted != nullptr;
   const auto scratch = stream_.Scratch([&](ScratchCutter& cutter) {
-    return Cut(cutter, cuts_, {.logits = true});
+    return Cut(cutter, cuts_,
+               {.tile_max = kept.empty(),
+                .tile_sum = true,
+                .tile_weighted_sum = weighted,
+                .tile_predicted = predicted});
   });
   if (!scratch.ok()) return scratch.status();
+  TileStatistics of_tiles = scratch->tiles;
+  if (!kept.empty()) of_tiles.max = KeptOf(kept, BlockOf(0, 0)).largest;
+  for (int64_t b = 0; b < cuts_.tokens.count(); ++b) {
+    for (int64_t r = 0; r < cuts_.rows.count(); ++r) {
+      const PassBlock block = BlockOf(b, r);
+      Check(LaunchTileStatistics(operands_, block, tiles(), slice_, inputs_,
+                                 of_tiles, statistics.target_logits,
+                                 KeptOf(kept, block), stream_.get()),
+            "forming head statistics");
+    }
+  }
+  Check(LaunchMergeTiles(of_tiles, tiles().count(), inputs_.token_count,
+                         statistics, stream_.get()),
+        "merging head statistics");
+  return status_;
+}
+
+absl::Status Bf16Head::Statistics(const HeadStatistics& statistics,
+                                  std::span<std::byte> kept) {
   Check(
       cudaMemsetAsync(statistics.target_logits, 0,
                       static_cast<size_t>(inputs_.token_count) * sizeof(float),
                       stream_.get()),
       "clearing target logits");
+  if (has_tiles_) return StatisticsOfTiles(statistics, kept);
+  const auto scratch = stream_.Scratch([&](ScratchCutter& cutter) {
+    return Cut(cutter, cuts_, {.logits = true});
+  });
+  if (!scratch.ok()) return scratch.status();
   for (int64_t b = 0; b < cuts_.tokens.count(); ++b) {
     for (int64_t r = 0; r < cuts_.rows.count(); ++r) {
       ForLogits(BlockOf(b, r), scratch->logits, [&](const PassBlock& part) {
@@ -146,13 +218,17 @@ absl::Status Bf16Head::Gradients(const HeadMerged& merged,
       wanted.main_grad != nullptr && wanted.main_grad->dtype != DType::kFp32;
   const auto scratch = stream_.Scratch([&](ScratchCutter& cutter) {
     return Cut(cutter, cuts_,
-               {.logits = keeps == Keeps::kNothing,
+               {.logits = keeps == Keeps::kNothing && !has_tiles_,
                 .gradient = kept.empty(),
                 .hidden = !all && wanted.main_grad != nullptr,
-                .sum = through_copy});
+                .sum = through_copy,
+                .scales = true});
   });
   if (!scratch.ok()) return scratch.status();
-  const Call call = {merged, kept, keeps, *scratch};
+  Check(LaunchTokenScales(merged, inputs_.token_count, scratch->scales,
+                          stream_.get()),
+        "scaling a logit gradient");
+  const Call call = {kept, keeps, *scratch};
   masked_token_ = -1;
   if (wanted.hidden_gradient != nullptr) {
     HiddenAndWeightGradient(call, wanted);
@@ -168,18 +244,24 @@ const uint16_t* Bf16Head::FormGradient(const Call& call,
   const KeptBlock kept = KeptOf(call.kept, block);
   if (call.keeps == Keeps::kGradient) return kept.codes;
   if (call.keeps == Keeps::kLogits) {
-    Check(LaunchPassKeptGradient(kept, block, inputs_, call.merged,
+    Check(LaunchPassKeptGradient(kept, block, inputs_, call.scratch.scales,
                                  stream_.get()),
           "forming a logit gradient");
     return kept.codes;
   }
   uint16_t* const gradient =
       kept.codes == nullptr ? call.scratch.gradient : kept.codes;
+  if (has_tiles_) {
+    Check(LaunchTileGradient(operands_, block, tiles(), inputs_,
+                             call.scratch.scales, gradient, stream_.get()),
+          "forming a logit gradient");
+    return gradient;
+  }
   ForLogits(block, call.scratch.logits, [&](const PassBlock& part) {
     const int64_t at = (part.tokens.first - block.tokens.first) *
                        HeadKept::Stride(block.rows.count);
-    Check(LaunchPassGradient(call.scratch.logits, part, inputs_, call.merged,
-                             gradient + at, stream_.get()),
+    Check(LaunchPassGradient(call.scratch.logits, part, inputs_,
+                             call.scratch.scales, gradient + at, stream_.get()),
           "forming a logit gradient");
   });
   return gradient;
@@ -191,7 +273,7 @@ const uint16_t* Bf16Head::HiddenOf(const Call& call, const BlockRange& tokens) {
   if (call.scratch.hidden == nullptr) return hidden;
   if (masked_token_ == tokens.first) return call.scratch.hidden;
   masked_token_ = tokens.first;
-  Check(LaunchMaskRows(hidden, tokens, slice_.dim, call.merged,
+  Check(LaunchMaskRows(hidden, tokens, slice_.dim, call.scratch.scales,
                        call.scratch.hidden, stream_.get()),
         "masking hidden rows");
   return call.scratch.hidden;

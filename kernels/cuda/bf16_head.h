@@ -2,10 +2,12 @@
 #define ROWHOUSE_KERNELS_CUDA_BF16_HEAD_H_
 
 /// The LM head where hidden states and weights are bf16 and the slice has
-/// neither bias nor softcap: logits by cuBLASLt in blocks of tokens and rows,
-/// one pass over each (logit_pass.h), gradients by GEMMs over all tokens of a
-/// block. What statistics keep of the logits spares the gradients one of four
-/// products; without it they form the logits again, to the same bits.
+/// neither bias nor softcap. Logits come in blocks of tokens and rows: from
+/// tiles that never leave the multiprocessor (logit_tiles.h) where the device
+/// has what that takes, else by cuBLASLt with one pass over each block
+/// (logit_pass.h). Gradients are GEMMs over all tokens of a block. What
+/// statistics keep of the logits spares the gradients one of four products;
+/// without it they form the logits again, the same way and to the same bits.
 ///
 /// A token that takes no part has zeros in the logit gradient; where there is
 /// one, the weight gradient is formed from a copy of the hidden rows with zeros
@@ -18,6 +20,7 @@
 #include "absl/status/status.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/logit_pass.h"
+#include "kernels/cuda/logit_tiles.h"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/dense_table.h"
@@ -69,24 +72,30 @@ class Bf16Head {
     int64_t dim;
 
     static Cuts Of(const HeadSlice& slice, int64_t token_count,
-                   const HeadBlocks& blocks);
+                   const HeadBlocks& blocks, bool has_tiles);
   };
   // One block of each operand; null where it is not needed.
   struct Scratch {
     float* logits;
     uint16_t* gradient;
-    uint16_t* hidden;  // Rows with zeros for tokens that take no part.
-    float* sum;        // Rows of main_grad.
+    uint16_t* hidden;    // Rows with zeros for tokens that take no part.
+    float* sum;          // Rows of main_grad.
+    TokenScale* scales;  // Of all tokens.
+    TileStatistics tiles;
   };
   struct Needs {
     bool logits = false;
     bool gradient = false;
     bool hidden = false;
     bool sum = false;
+    bool scales = false;
+    bool tile_max = false;
+    bool tile_sum = false;
+    bool tile_weighted_sum = false;
+    bool tile_predicted = false;
   };
   // What a call of `Gradients` has.
   struct Call {
-    const HeadMerged& merged;
     std::span<std::byte> kept;
     Keeps keeps;
     Scratch scratch;
@@ -97,7 +106,10 @@ class Bf16Head {
   PassBlock BlockOf(int64_t token_block, int64_t row_block) const {
     return {cuts_.tokens[token_block], cuts_.rows[row_block]};
   }
+  TileCut tiles() const { return {cuts_.rows}; }
   KeptBlock KeptOf(std::span<std::byte> kept, const PassBlock& block) const;
+  absl::Status StatisticsOfTiles(const HeadStatistics& statistics,
+                                 std::span<std::byte> kept);
   template <typename Pass>
   void ForLogits(const PassBlock& block, float* logits, Pass pass);
   const uint16_t* FormGradient(const Call& call, const PassBlock& block);
@@ -115,6 +127,8 @@ class Bf16Head {
   const HeadSlice& slice_;
   const HeadInputs& inputs_;
   const HeadBlocks& blocks_;
+  TileOperands operands_;
+  const bool has_tiles_;  // And so `operands_`.
   const Cuts cuts_;
   int64_t masked_token_ = -1;  // The first of those in `Scratch::hidden`.
   absl::Status status_;        // The first error.

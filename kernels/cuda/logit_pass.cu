@@ -3,52 +3,15 @@
 
 #include "kernels/cuda/head_fold.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/logit_code.cuh"
 #include "kernels/cuda/logit_pass.h"
-#include "kernels/exp.h"
 
 namespace rowhouse::kernels::cuda {
 namespace {
 
-constexpr float kStepsPerOctave = 512.0F;
-constexpr float kLog2E = 1.44269504088896341F;
-constexpr float kLastCode = 65535.0F;
 constexpr int kLogits = 4;  // Of one load.
 constexpr int kCodes = 8;   // Of one load.
 constexpr int kMostLoads = HeadKept::kMostRows / (kThreads * kLogits);
-
-// 2^x within 2 units in the last place; 0 below 2^-126.
-__device__ float PowerOfTwo(float x) {
-  float power = 0.0F;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-  return power;
-}
-
-// A float whose low 16 bits are the code of `octaves`, a logit's distance from
-// the largest, which is not positive; NaN and -inf have the last code. The
-// product is exact, so the sum is rounded to steps once.
-__device__ uint32_t CodeOf(float octaves) {
-  constexpr float kInteger = 12582912.0F;  // 1.5 * 2^23: an integer's last bit
-                                           // is the significand's.
-  return __float_as_uint(fminf(__fmaf_rn(octaves, -kStepsPerOctave, kInteger),
-                               kInteger + kLastCode));
-}
-
-__device__ uint32_t PackCodes(uint32_t low, uint32_t high) {
-  return __byte_perm(low, high, 0x5410);
-}
-
-// e^(logit - largest) of a code, the low or high half of `pair`.
-template <bool kHigh>
-__device__ float Decode(uint32_t pair) {
-  constexpr uint32_t kInteger =
-      0x4b000000;  // 2^23, which the code is added to.
-  const float code =
-      __uint_as_float(__byte_perm(pair, kInteger, kHigh ? 0x7632 : 0x7610));
-  return PowerOfTwo(
-      __fmaf_rn(code, -1.0F / kStepsPerOctave, 8388608.0F / kStepsPerOctave));
-}
-
-__device__ float Larger(float a, float b) { return a > b ? a : b; }
 
 // A token's logits of a block of rows, and the largest, by a block of threads,
 // in `kLoads` loads of each thread; -inf beyond the rows.
@@ -104,6 +67,17 @@ class TokenLogits {
   float shift_;
 };
 
+__global__ void __launch_bounds__(kThreads)
+    ScalesKernel(HeadMerged merged, int64_t token_count, TokenScale* scales) {
+  const int64_t token = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (token >= token_count) return;
+  const float probability = merged.probability[token];
+  const float target = merged.target[token];
+  const bool takes_part = probability != 0.0F || target != 0.0F;
+  scales[token] = {probability / merged.exp_sums[token],
+                   merged.max_logits[token], target, takes_part ? 1.0F : 0.0F};
+}
+
 // A block of threads a token.
 template <int kLoads, bool kKeep>
 __global__ void __launch_bounds__(kThreads)
@@ -147,59 +121,22 @@ __global__ void __launch_bounds__(kThreads)
   MergeToken(block.rows, token, start, pair, class_weights, logit, statistics);
 }
 
-// What a token's logits become its gradient by.
-struct TokenScale {
-  float probability;
-  float exp_sum;
-  float max;
-  float target;
-
-  __device__ TokenScale(const HeadMerged& merged, int64_t token)
-      : probability(merged.probability[token]),
-        exp_sum(merged.exp_sums[token]),
-        max(merged.max_logits[token]),
-        target(merged.target[token]) {}
-
-  __device__ bool TakesPart() const {
-    return probability != 0.0F || target != 0.0F;
-  }
-  // Of e^(logit - max).
-  __device__ float OfMax() const { return probability / exp_sum; }
-  // Of a decoded code.
-  __device__ float OfBlock(float largest) const {
-    return Exp(largest - max) * OfMax();
-  }
-  __device__ float Target(float logit) const {
-    return Exp(logit - max) * OfMax() - target;
-  }
-};
-
-__device__ uint32_t NarrowPair(float low, float high) {
-  uint32_t pair = 0;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
-}
-
-// Whether `target` is among `count` rows from `first` on.
-__device__ bool IsAmong(int64_t target, int first, int count) {
-  return static_cast<uint64_t>(target - first) < static_cast<uint64_t>(count);
-}
-
 template <int kLoads>
 __global__ void __launch_bounds__(kThreads)
     GradientKernel(const float* __restrict__ logits, PassBlock block,
-                   const int64_t* __restrict__ targets, HeadMerged merged,
+                   const int64_t* __restrict__ targets,
+                   const TokenScale* __restrict__ scales,
                    uint16_t* __restrict__ gradient) {
   const int64_t at = blockIdx.x;
   const int64_t token = block.tokens.first + at;
   const int64_t stride = HeadKept::Stride(block.rows.count);
   const int count = static_cast<int>(block.rows.count);
   uint16_t* const to = gradient + at * stride;
-  const TokenScale scale(merged, token);
+  const TokenScale scale = scales[token];
   const int64_t target = targets[token] - block.rows.first;
   const TokenLogits<kLoads> mine(logits + at * stride, count);
-  const bool takes_part = scale.TakesPart();
-  const float of_block = scale.OfBlock(mine.largest());
+  const bool takes_part = scale.takes_part != 0.0F;
+  const float of_block = OfLargest(scale, mine.largest());
 #pragma unroll
   for (int k = 0; k < kLoads; ++k) {
     const int first = TokenLogits<kLoads>::First(k);
@@ -207,12 +144,12 @@ __global__ void __launch_bounds__(kThreads)
     float value[kLogits];
 #pragma unroll
     for (int c = 0; c < kLogits; ++c) {
-      value[c] = Decode<false>(CodeOf(mine.Octaves(k, c))) * of_block;
+      value[c] = Rounded(mine.Octaves(k, c)) * of_block;
     }
     if (IsAmong(target, first, kLogits)) {
 #pragma unroll
       for (int c = 0; c < kLogits; ++c) {
-        if (first + c == target) value[c] = scale.Target(mine.at(k, c));
+        if (first + c == target) value[c] = AtTarget(scale, mine.at(k, c));
       }
     }
     uint2 packed = {NarrowPair(value[0], value[1]),
@@ -224,58 +161,67 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     KeptGradientKernel(KeptBlock kept, PassBlock block,
-                       const int64_t* __restrict__ targets, HeadMerged merged) {
-  constexpr int kLoads = HeadKept::kMostRows / (kThreads * kCodes);
+                       const int64_t* __restrict__ targets,
+                       const TokenScale* __restrict__ scales,
+                       int64_t token_count) {
+  constexpr int kLoads = 4;  // Under way at a time.
   const int64_t at = blockIdx.x;
   const int64_t token = block.tokens.first + at;
   const int count = static_cast<int>(block.rows.count);
+  const auto rows_of_largest = static_cast<int>(kept.rows_of_largest);
   uint16_t* const row = kept.codes + at * HeadKept::Stride(block.rows.count);
-  uint4 loaded[kLoads];
-#pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    const int first = (k * kThreads + static_cast<int>(threadIdx.x)) * kCodes;
-    if (first < count) {
-      loaded[k] = __ldcs(reinterpret_cast<const uint4*>(row + first));
-    }
-  }
-  const TokenScale scale(merged, token);
-  const bool takes_part = scale.TakesPart();
-  const float of_block = scale.OfBlock(kept.largest[token]);
+  const TokenScale scale = scales[token];
+  const bool takes_part = scale.takes_part != 0.0F;
   const int64_t target = targets[token] - block.rows.first;
+  constexpr int kStep = kThreads * kCodes;
+  for (int begin = static_cast<int>(threadIdx.x) * kCodes; begin < count;
+       begin += kLoads * kStep) {
+    uint4 loaded[kLoads];
+    float largest[kLoads];
 #pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    const int first = (k * kThreads + static_cast<int>(threadIdx.x)) * kCodes;
-    if (first >= count) break;
-    uint4 packed = loaded[k];
-    auto* const pairs = reinterpret_cast<uint32_t*>(&packed);
-#pragma unroll
-    for (int i = 0; i < kCodes / 2; ++i) {
-      pairs[i] = NarrowPair(Decode<false>(pairs[i]) * of_block,
-                            Decode<true>(pairs[i]) * of_block);
+    for (int k = 0; k < kLoads; ++k) {
+      const int first = begin + k * kStep;
+      if (first >= count) break;
+      loaded[k] = __ldcs(reinterpret_cast<const uint4*>(row + first));
+      largest[k] = kept.largest[first / rows_of_largest * token_count + token];
     }
-    if (IsAmong(target, first, kCodes)) {
-      const uint32_t narrow =
-          NarrowPair(scale.Target(kept.target_logits[token]), 0.0F);
+#pragma unroll
+    for (int k = 0; k < kLoads; ++k) {
+      const int first = begin + k * kStep;
+      if (first >= count) break;
+      const float of_block = OfLargest(scale, largest[k]);
+      uint4 packed = loaded[k];
+      auto* const pairs = reinterpret_cast<uint32_t*>(&packed);
 #pragma unroll
       for (int i = 0; i < kCodes / 2; ++i) {
-        if (first + 2 * i == target) {
-          pairs[i] = __byte_perm(pairs[i], narrow, 0x3254);
-        } else if (first + 2 * i + 1 == target) {
-          pairs[i] = __byte_perm(pairs[i], narrow, 0x5410);
+        pairs[i] = NarrowPair(Decode<false>(pairs[i]) * of_block,
+                              Decode<true>(pairs[i]) * of_block);
+      }
+      if (IsAmong(target, first, kCodes)) {
+        const uint32_t narrow =
+            NarrowPair(AtTarget(scale, kept.target_logits[token]), 0.0F);
+#pragma unroll
+        for (int i = 0; i < kCodes / 2; ++i) {
+          if (first + 2 * i == target) {
+            pairs[i] = __byte_perm(pairs[i], narrow, 0x3254);
+          } else if (first + 2 * i + 1 == target) {
+            pairs[i] = __byte_perm(pairs[i], narrow, 0x5410);
+          }
         }
       }
+      if (!takes_part) packed = {0, 0, 0, 0};
+      __stcs(reinterpret_cast<uint4*>(row + first), packed);
     }
-    if (!takes_part) packed = {0, 0, 0, 0};
-    __stcs(reinterpret_cast<uint4*>(row + first), packed);
   }
 }
 
 // A block of threads a token.
 __global__ void __launch_bounds__(kThreads)
     MaskRowsKernel(const uint16_t* __restrict__ from, int64_t first_token,
-                   int64_t dim, HeadMerged merged, uint16_t* __restrict__ to) {
+                   int64_t dim, const TokenScale* __restrict__ scales,
+                   uint16_t* __restrict__ to) {
   const int64_t at = blockIdx.x;
-  const bool takes_part = TokenScale(merged, first_token + at).TakesPart();
+  const bool takes_part = scales[first_token + at].takes_part != 0.0F;
   for (int64_t j = threadIdx.x; j < dim; j += kThreads) {
     to[at * dim + j] = takes_part ? from[at * dim + j] : uint16_t{0};
   }
@@ -303,6 +249,13 @@ void WithLoads(int64_t rows, Launch launch) {
 
 }  // namespace
 
+cudaError_t LaunchTokenScales(const HeadMerged& merged, int64_t token_count,
+                              TokenScale* scales, cudaStream_t stream) {
+  ScalesKernel<<<BlocksFor(token_count, kThreads), kThreads, 0, stream>>>(
+      merged, token_count, scales);
+  return cudaGetLastError();
+}
+
 cudaError_t LaunchPassStatistics(const float* logits, const PassBlock& block,
                                  const HeadSlice& slice,
                                  const HeadInputs& inputs,
@@ -319,11 +272,11 @@ cudaError_t LaunchPassStatistics(const float* logits, const PassBlock& block,
 
 cudaError_t LaunchPassGradient(const float* logits, const PassBlock& block,
                                const HeadInputs& inputs,
-                               const HeadMerged& merged, uint16_t* gradient,
+                               const TokenScale* scales, uint16_t* gradient,
                                cudaStream_t stream) {
   WithLoads(block.rows.count, [&](auto loads) {
     GradientKernel<loads><<<BlocksOf(block.tokens), kThreads, 0, stream>>>(
-        logits, block, inputs.targets, merged, gradient);
+        logits, block, inputs.targets, scales, gradient);
   });
   return cudaGetLastError();
 }
@@ -331,18 +284,18 @@ cudaError_t LaunchPassGradient(const float* logits, const PassBlock& block,
 cudaError_t LaunchPassKeptGradient(const KeptBlock& kept,
                                    const PassBlock& block,
                                    const HeadInputs& inputs,
-                                   const HeadMerged& merged,
+                                   const TokenScale* scales,
                                    cudaStream_t stream) {
   KeptGradientKernel<<<BlocksOf(block.tokens), kThreads, 0, stream>>>(
-      kept, block, inputs.targets, merged);
+      kept, block, inputs.targets, scales, inputs.token_count);
   return cudaGetLastError();
 }
 
 cudaError_t LaunchMaskRows(const uint16_t* from, const BlockRange& tokens,
-                           int64_t dim, const HeadMerged& merged, uint16_t* to,
+                           int64_t dim, const TokenScale* scales, uint16_t* to,
                            cudaStream_t stream) {
   MaskRowsKernel<<<BlocksOf(tokens), kThreads, 0, stream>>>(from, tokens.first,
-                                                            dim, merged, to);
+                                                            dim, scales, to);
   return cudaGetLastError();
 }
 

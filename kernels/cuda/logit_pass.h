@@ -31,9 +31,24 @@ struct PassBlock {
 /// place, [tokens of the block, HeadKept::Stride]; and per token of the call.
 struct KeptBlock {
   uint16_t* codes = nullptr;
-  float* largest = nullptr;        ///< [token_count]: of this block of rows.
+  /// [ceil(rows / rows_of_largest), token_count]: the largest logit of so many
+  /// rows, from the first of the block on.
+  float* largest = nullptr;
+  int64_t rows_of_largest = 0;     ///< A multiple of 8, or all of the block's.
   float* target_logits = nullptr;  ///< [token_count]: of all blocks of rows.
 };
+
+/// What a token's logits become its gradient by, aligned to be one load.
+struct alignas(16) TokenScale {
+  float of_max;  ///< Of e^(logit - max): probability / exp_sum.
+  float max;
+  float target;
+  float takes_part;  ///< 0: the gradient is 0.
+};
+
+/// Writes the scales of `merged`, [token_count].
+cudaError_t LaunchTokenScales(const HeadMerged& merged, int64_t token_count,
+                              TokenScale* scales, cudaStream_t stream);
 
 /// Merges a block of logits, fp32, into the statistics of its tokens; the block
 /// that begins at row 0 starts them. Keeps codes where `kept.codes` is not
@@ -47,14 +62,14 @@ cudaError_t LaunchPassStatistics(const float* logits, const PassBlock& block,
                                  const KeptBlock& kept, cudaStream_t stream);
 
 /// The logit gradient, bf16, from fp32 logits into `gradient`, rows as those of
-/// codes: `2^-(code / 512) * (e^(largest - max) * (probability / exp_sum))`; at
-/// the target, from the logit itself, `e^(logit - max) * (probability /
-/// exp_sum) - target`; 0 for tokens that take no part. fp32, rounded once.
+/// codes: `2^-(code / 512) * (e^(largest - max) * of_max)`; at the target, from
+/// the logit itself, `e^(logit - max) * of_max - target`; 0 for tokens that
+/// take no part. fp32, rounded once.
 ///
 /// Bytes: 4 a logit read, 2 written.
 cudaError_t LaunchPassGradient(const float* logits, const PassBlock& block,
                                const HeadInputs& inputs,
-                               const HeadMerged& merged, uint16_t* gradient,
+                               const TokenScale* scales, uint16_t* gradient,
                                cudaStream_t stream);
 
 /// The same, equal bits, from the codes that it takes the place of.
@@ -63,13 +78,13 @@ cudaError_t LaunchPassGradient(const float* logits, const PassBlock& block,
 cudaError_t LaunchPassKeptGradient(const KeptBlock& kept,
                                    const PassBlock& block,
                                    const HeadInputs& inputs,
-                                   const HeadMerged& merged,
+                                   const TokenScale* scales,
                                    cudaStream_t stream);
 
 /// `to[i, :] = from[i, :]`, bf16, 0 for tokens that take no part; rows of
 /// `dim`.
 cudaError_t LaunchMaskRows(const uint16_t* from, const BlockRange& tokens,
-                           int64_t dim, const HeadMerged& merged, uint16_t* to,
+                           int64_t dim, const TokenScale* scales, uint16_t* to,
                            cudaStream_t stream);
 
 }  // namespace rowhouse::kernels::cuda

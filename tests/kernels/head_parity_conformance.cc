@@ -46,12 +46,18 @@ std::vector<float> Normal(Random& random, DType dtype, float scale,
   return Representable(dtype, values);
 }
 
-HeadProblem RandomProblem(Random& random, DType hidden, DType weight,
-                          DType main, bool has_bias) {
+struct Size {
+  int64_t token_count;
+  int64_t row_count;
+  int64_t dim;
+};
+
+HeadProblem RandomProblem(Random& random, const Size& size, DType hidden,
+                          DType weight, DType main, bool has_bias) {
   HeadProblem problem;
-  problem.token_count = random.Integer(1, 60);
-  problem.row_count = random.Integer(1, 90);
-  problem.dim = random.Integer(1, 70);
+  problem.token_count = size.token_count;
+  problem.row_count = size.row_count;
+  problem.dim = size.dim;
   problem.hidden_dtype = hidden;
   problem.weight_dtype = weight;
   problem.main_grad_dtype = main;
@@ -80,6 +86,15 @@ HeadProblem RandomProblem(Random& random, DType hidden, DType weight,
   problem.blocks = {random.Integer(1, 70), random.Integer(1, 100)};
   problem.keep = random.Chance(0.5);
   return problem;
+}
+
+HeadProblem RandomProblem(Random& random, DType hidden, DType weight,
+                          DType main, bool has_bias) {
+  const int64_t token_count = random.Integer(1, 60);
+  const int64_t row_count = random.Integer(1, 90);
+  const int64_t dim = random.Integer(1, 70);
+  return RandomProblem(random, {token_count, row_count, dim}, hidden, weight,
+                       main, has_bias);
 }
 
 // Relative error of a token's softmax: the logits' own, twice, for the
@@ -247,6 +262,34 @@ TEST_P(BackendTest, HeadWithAllItsTermsEqualsAnFp64Oracle) {
         problem.keep = !problem.keep;
         ExpectSameBits(RunHead(*backend_, problem), got);
       }
+    }
+  }
+}
+
+// Sizes around those of the tiles that a backend may cut a product into, and
+// more tiles than it forms at a time.
+TEST_P(BackendTest, HeadOfManyTilesEqualsAnFp64Oracle) {
+  Random random(79);
+  SCOPED_TRACE(random.Trace());
+  const Size sizes[] = {{1, 161, 8},     {127, 160, 64},  {129, 159, 72},
+                        {257, 640, 136}, {530, 9101, 40}, {300, 8000, 24}};
+  for (const Size& size : sizes) {
+    for (const int chosen : {0, 2 + 8}) {
+      HeadProblem problem = RandomProblem(random, size, DType::kBf16,
+                                          DType::kBf16, DType::kFp32, false);
+      SCOPED_TRACE(size.row_count);
+      problem.blocks = {512, 4000};
+      problem.predict = chosen != 0;
+      AddTerms(random, chosen, problem);
+      problem.keep = false;
+      const HeadResult got = RunHead(*backend_, problem);
+      const reference::CrossEntropyResult want = Exact(problem);
+      ExpectLossAndHiddenGradient(problem, got, want);
+      ExpectWeightGradient(problem, got, want);
+      if (problem.predict) ExpectPredicted(problem, got, want);
+      problem.at_once = true;
+      problem.keep_logits = true;
+      ExpectSameBits(RunHead(*backend_, problem), got);
     }
   }
 }
