@@ -138,11 +138,12 @@ constexpr DType ComputeType(DType hidden, DType weight) {
 /// Bytes of the logit gradient of a call, as `HeadHiddenGradient` keeps it for
 /// `HeadWeightGradient`: each token's row in the compute type; then, for a
 /// slice with a bias, each token block's fp32 column sums; then fp32 statistics
-/// of each token and block of rows. A backend lays the rows out as it likes,
-/// blocks of at most `kMostRows` rows by themselves and a multiple of 8 wide.
+/// of each token and tile of rows. A backend lays the rows out as it likes,
+/// blocks of rows by themselves and a multiple of 8 wide; there is room for
+/// blocks of `kMostRows`, or of more.
 struct HeadKept {
   static constexpr int64_t kMostRows = 8192;  ///< Of a block of rows.
-  static constexpr int64_t kTileRows = 160;  ///< That have a largest logit.
+  static constexpr int64_t kTileRows = 160;   ///< That share a largest logit.
 
   /// Elements from token to token of a block of `row_count` rows, as the CUDA
   /// backend has it: a multiple of 8.

@@ -210,7 +210,8 @@ TEST(HeadKeptTest, BlocksOfRowsHaveAMultipleOf8AndAreNoMoreThanFit) {
   // Three blocks, however many rows one may have: 2 * (3 * 8192 + 3 * 8).
   const HeadKept kept = HeadKept::Of(slice, 1, DType::kBf16, {1, 100000});
   EXPECT_EQ(kept.column_sums_offset, 49408);
-  EXPECT_EQ(kept.size_bytes, 49408 + 256);
+  // The target's logit and the largest of 3 * 52 tiles.
+  EXPECT_EQ(kept.size_bytes, 49408 + 768);
 }
 
 }  // namespace
