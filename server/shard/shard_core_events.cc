@@ -79,6 +79,7 @@ void ShardCore::ApplyCommitted() {
 
 absl::Status ShardCore::RunEvent(const EventCommit& commit,
                                  kernels::EventReport& report) {
+  ROWHOUSE_RETURN_IF_ERROR(CloseWindows());
   if (commit.skip) {
     DropFolds();
     ROWHOUSE_RETURN_IF_ERROR(Usable());
@@ -118,6 +119,8 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
     head_calls_.Fence(trainer.trainer_rank);
     pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
+    // The older sessions' too, which then learn that they are fenced.
+    ROWHOUSE_RETURN_IF_ERROR(CloseWindows());
     ROWHOUSE_RETURN_IF_ERROR(Usable());
   }
   return events_.applied();
