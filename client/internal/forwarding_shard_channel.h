@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/internal/record_stream.h"
 #include "client/internal/shard_channel.h"
 
 namespace rowhouse::client::internal {

@@ -16,7 +16,7 @@ namespace {
 // What a call waits at most for the memory to be mapped.
 constexpr absl::Duration kPatience = absl::Seconds(1);
 
-kernels::SharedMemory FromProto(const v1::SharedMemory& memory) {
+kernels::SharedMemory MemoryOf(const v1::SharedMemory& memory) {
   return {memory.handle(), memory.offset_bytes(), memory.size_bytes()};
 }
 
@@ -33,11 +33,11 @@ absl::StatusOr<kernels::DType> ToKernel(v1::DataType type) {
   return absl::InvalidArgumentError("an element type of no table");
 }
 
-absl::StatusOr<SharedShard> FromProto(const v1::MapTableResponse& answer) {
+absl::StatusOr<SharedShard> ShardOf(const v1::MapTableResponse& answer) {
   SharedShard shared;
-  shared.weights = FromProto(answer.weights());
-  shared.epoch = FromProto(answer.epoch());
-  if (answer.has_inbox()) shared.inbox = FromProto(answer.inbox());
+  shared.weights = MemoryOf(answer.weights());
+  shared.epoch = MemoryOf(answer.epoch());
+  if (answer.has_inbox()) shared.inbox = MemoryOf(answer.inbox());
   ROWHOUSE_ASSIGN_OR_RETURN(shared.dtype, ToKernel(answer.dtype()));
   shared.dim = answer.dim();
   shared.first_row_id = answer.first_row_id();
@@ -159,7 +159,7 @@ void TableMapping::Run() {
 }
 
 absl::Status TableMapping::MapAnswer(const v1::MapTableResponse& answer) {
-  ROWHOUSE_ASSIGN_OR_RETURN(const SharedShard shared, FromProto(answer));
+  ROWHOUSE_ASSIGN_OR_RETURN(const SharedShard shared, ShardOf(answer));
   ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<kernels::Backend> backend,
                             backend_(answer.backend()));
   ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<MappedRows> rows,

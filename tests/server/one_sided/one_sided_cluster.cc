@@ -52,6 +52,7 @@ client::TableSpec SmallSpec(int64_t row_count, int32_t shard_count) {
   spec.gradient_reduction = client::GradientReduction::kSum;
   spec.max_contribution_row_count = 100;
   spec.max_part_count = 8;
+  spec.max_pull_bytes = 1 << 20;
   return spec;
 }
 

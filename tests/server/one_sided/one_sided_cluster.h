@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/internal/cluster_core.h"
 #include "client/internal/one_sided_channel.h"
 #include "rowhouse/cluster.h"
 #include "rowhouse/config/v1/server_config.pb.h"

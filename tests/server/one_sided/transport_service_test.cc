@@ -1,5 +1,6 @@
 // What the service refuses, with stubs of its own.
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,8 @@ constexpr char kSpec[] =
     "row_count: 8 dim: 2 row_dtype: DATA_TYPE_FP32 "
     "gradient_dtype: DATA_TYPE_FP32 shard_count: 1 trainer_count: 1 "
     "gradient_reduction: GRADIENT_REDUCTION_SUM "
-    "max_contribution_row_count: 10 max_part_count: 2 sparse {}";
+    "max_contribution_row_count: 10 max_part_count: 2 max_pull_bytes: 1048576 "
+    "sparse {}";
 
 class TransportServiceTest : public ::testing::Test {
  protected:
