@@ -20,10 +20,10 @@ absl::Status CheckFits(const SharedShard& shared) {
       shared.epoch.size_bytes >= kIdBytes) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      shared.weights.size_bytes, " bytes of weights and ",
-      shared.epoch.size_bytes, " of an epoch, wanted ", shared.row_count,
-      " rows of ", row_bytes, " bytes and 8"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(shared.weights.size_bytes, " bytes of weights and ",
+                   shared.epoch.size_bytes, " of an epoch, wanted ",
+                   shared.row_count, " rows of ", row_bytes, " bytes and 8"));
 }
 
 }  // namespace
@@ -67,8 +67,7 @@ absl::Status MappedRows::Gather(std::span<const int64_t> row_ids, void* out) {
 
 absl::StatusOr<int64_t> MappedRows::Finish() {
   int64_t epoch = 0;
-  ROWHOUSE_RETURN_IF_ERROR(
-      backend_->LoadEpoch(epoch_.as<int64_t>(), epoch));
+  ROWHOUSE_RETURN_IF_ERROR(backend_->LoadEpoch(epoch_.as<int64_t>(), epoch));
   ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
   return epoch;
 }

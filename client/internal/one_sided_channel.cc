@@ -51,9 +51,9 @@ OneSidedChannel::Mapping OneSidedChannel::Find(std::string_view table,
   MutexLock lock(mutex_);
   Mapping& mapping = mappings_[{std::string(table), inbox}];
   if (mapping == nullptr || mapping->MayRepeat()) {
-    replaced = std::exchange(
-        mapping, std::make_shared<TableMapping>(stub_, std::string(table),
-                                                inbox, backend_));
+    replaced =
+        std::exchange(mapping, std::make_shared<TableMapping>(
+                                   stub_, std::string(table), inbox, backend_));
   }
   return mapping;
 }
@@ -66,8 +66,7 @@ absl::StatusOr<PullAnswer> OneSidedChannel::Pull(const PullCall& call,
     return ForwardingShardChannel::Pull(call, sink, context);
   }
   const Mapping mapping = Find(call.table, /*inbox=*/false);
-  const absl::StatusOr<TableMapping::Use> use =
-      mapping->Enter(context);
+  const absl::StatusOr<TableMapping::Use> use = mapping->Enter(context);
   if (use.ok() && use->rows().Holds(call.row_ids)) {
     const absl::StatusOr<std::optional<PullAnswer>> pulled =
         PullMapped(call, *mapping, *use, sink, context);
@@ -94,9 +93,9 @@ absl::StatusOr<TableMapping::Window> OneSidedChannel::WindowFor(
   if (call.min_event.has_value()) request.set_min_event(*call.min_event);
   if (call.exact_event.has_value()) request.set_exact_event(*call.exact_event);
   v1::OpenReadWindowResponse response;
-  ROWHOUSE_RETURN_IF_ERROR(
-      Unary(stub_, &v1::TransportService::Stub::OpenReadWindow, context,
-            request, response));
+  ROWHOUSE_RETURN_IF_ERROR(Unary(stub_,
+                                 &v1::TransportService::Stub::OpenReadWindow,
+                                 context, request, response));
   const TableMapping::Window window{response.event(), response.epoch()};
   mapping.OpenWindow(window);
   return window;
@@ -155,9 +154,8 @@ absl::StatusOr<std::optional<PushAnswer>> OneSidedChannel::TryPush(
   const absl::StatusOr<TableMapping::Use> use = mapping.Enter(context);
   if (!use.ok() || !mapping.TakeInbox()) return std::nullopt;
   absl::StatusOr<std::optional<PushAnswer>> result = std::nullopt;
-  const absl::StatusOr<std::optional<InboxPlace>> place =
-      use->rows().Put(*call.selection, call.handles.empty(), call.rows,
-                      call.row_bytes);
+  const absl::StatusOr<std::optional<InboxPlace>> place = use->rows().Put(
+      *call.selection, call.handles.empty(), call.rows, call.row_bytes);
   if (place.ok() && place->has_value()) {
     const absl::StatusOr<PushAnswer> pushed =
         PushMapped(call, *use, **place, context);
@@ -177,8 +175,8 @@ absl::StatusOr<std::optional<PushAnswer>> OneSidedChannel::TryPush(
 }
 
 absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
-    const PushCall& call, const TableMapping::Use& use,
-    const InboxPlace& place, const CallContext& context) {
+    const PushCall& call, const TableMapping::Use& use, const InboxPlace& place,
+    const CallContext& context) {
   v1::PushInboxRequest request;
   request.set_mapping(use.number());
   v1::PushGradientsHeader& header = *request.mutable_header();

@@ -27,8 +27,7 @@ class OneSidedChannel final : public ForwardingShardChannel {
  public:
   /// `connection` carries the control calls.
   OneSidedChannel(std::unique_ptr<ShardChannel> inner,
-                  std::shared_ptr<grpc::Channel> connection,
-                  MapBackend backend)
+                  std::shared_ptr<grpc::Channel> connection, MapBackend backend)
       : ForwardingShardChannel(std::move(inner)),
         stub_(std::move(connection)),
         backend_(std::move(backend)) {}
@@ -60,8 +59,8 @@ class OneSidedChannel final : public ForwardingShardChannel {
                                                  int64_t number,
                                                  const CallContext& context);
   absl::StatusOr<std::optional<PullAnswer>> PullMapped(
-      const PullCall& call, TableMapping& mapping,
-      const TableMapping::Use& use, RowSink sink, const CallContext& context);
+      const PullCall& call, TableMapping& mapping, const TableMapping::Use& use,
+      RowSink sink, const CallContext& context);
   absl::StatusOr<PushAnswer> PushMapped(const PushCall& call,
                                         const TableMapping::Use& use,
                                         const InboxPlace& place,

@@ -83,8 +83,7 @@ absl::Status Router::PullRun(const PullJob& job, int32_t shard, PullCall call,
   const RowSelection& selection = job.selections[shard];
   const int64_t row_bytes = table_.row_bytes();
   if (selection.positions.empty()) {
-    call.landing =
-        job.out + (selection.first_position + first) * row_bytes;
+    call.landing = job.out + (selection.first_position + first) * row_bytes;
   }
   return cluster_->CallServer(shard, job.context, [&](ShardChannel& channel) {
     AnswerCheck check(count, row_bytes);

@@ -87,8 +87,7 @@ absl::StatusOr<TableMapping::Use> TableMapping::Enter(
         cancelled = true;
         changed_.SignalAll();
       });
-  const absl::Time until =
-      std::min(context.deadline, absl::Now() + kPatience);
+  const absl::Time until = std::min(context.deadline, absl::Now() + kPatience);
   MutexLock lock(mutex_);
   while (state_ == State::kOpening && !cancelled && absl::Now() < until) {
     changed_.WaitUntil(mutex_, absl::ToChronoTime(until));

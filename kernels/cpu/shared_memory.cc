@@ -75,8 +75,7 @@ void* MapFile(int file, int64_t size_bytes, int protection) {
 
 absl::StatusOr<Buffer> SharedMemoryFiles::Allocate(int64_t size_bytes) {
   if (size_bytes == 0) return Buffer();
-  const int file =
-      memfd_create("rowhouse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int file = memfd_create("rowhouse", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   // Its size is sealed: nobody can take pages from under the others.
   if (file < 0 || ftruncate(file, size_bytes) != 0 ||
       fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
@@ -126,9 +125,9 @@ absl::StatusOr<SharedMemory> SharedMemoryFiles::Name(
   name.process = getpid();
   name.device = about.st_dev;
   name.inode = about.st_ino;
-  return SharedMemory{std::string(reinterpret_cast<const char*>(&name),
-                                  sizeof(name)),
-                      0, buffer.size_bytes()};
+  return SharedMemory{
+      std::string(reinterpret_cast<const char*>(&name), sizeof(name)), 0,
+      buffer.size_bytes()};
 }
 
 absl::StatusOr<Buffer> MapSharedMemory(const SharedMemory& memory,
@@ -143,13 +142,12 @@ absl::StatusOr<Buffer> MapSharedMemory(const SharedMemory& memory,
                                           O_NOCTTY | O_NONBLOCK);
   if (file < 0) return NotReached(path, std::strerror(errno));
   struct stat about = {};
-  const bool same = fstat(file, &about) == 0 &&
-                    about.st_dev == name->device &&
+  const bool same = fstat(file, &about) == 0 && about.st_dev == name->device &&
                     about.st_ino == name->inode;
   if (!same || about.st_size < memory.size_bytes) {
     close(file);
-    return NotReached(path, same ? "it is smaller than its name says"
-                                 : "it is another file");
+    return NotReached(
+        path, same ? "it is smaller than its name says" : "it is another file");
   }
   void* const data = MapFile(file, memory.size_bytes,
                              write ? PROT_READ | PROT_WRITE : PROT_READ);

@@ -59,8 +59,8 @@ absl::StatusOr<Buffer> MapMemory(const SharedMemory& memory, int device) {
   }
   std::memcpy(&handle, memory.handle.data(), sizeof(handle));
   void* first = nullptr;
-  const cudaError_t error = cudaIpcOpenMemHandle(
-      &first, handle, cudaIpcMemLazyEnablePeerAccess);
+  const cudaError_t error =
+      cudaIpcOpenMemHandle(&first, handle, cudaIpcMemLazyEnablePeerAccess);
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
     return absl::NotFoundError(

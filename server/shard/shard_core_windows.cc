@@ -19,10 +19,10 @@ namespace rowhouse::server {
 namespace {
 
 absl::Status NotOffered(const ShardSpec& spec, const char* why) {
-  return wire::Error(
-      absl::StatusCode::kFailedPrecondition, wire::reasons::kNotOffered,
-      absl::StrCat(spec.table, " cannot be mapped: ", why),
-      {{"table", spec.table}});
+  return wire::Error(absl::StatusCode::kFailedPrecondition,
+                     wire::reasons::kNotOffered,
+                     absl::StrCat(spec.table, " cannot be mapped: ", why),
+                     {{"table", spec.table}});
 }
 
 }  // namespace

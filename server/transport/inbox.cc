@@ -29,16 +29,15 @@ absl::Status CheckRange(const char* what, int64_t offset, int64_t count,
       count <= (inbox_bytes - offset) / element_bytes) {
     return absl::OkStatus();
   }
-  return wire::Error(
-      absl::StatusCode::kOutOfRange, wire::reasons::kInboxRange,
-      absl::StrCat(what, " of the part are ", count, " of ", element_bytes,
-                   " bytes from byte ", offset,
-                   " on; they must lie in the inbox of ", inbox_bytes,
-                   " bytes"),
-      {{"what", what},
-       {"offset_bytes", absl::StrCat(offset)},
-       {"count", absl::StrCat(count)},
-       {"inbox_bytes", absl::StrCat(inbox_bytes)}});
+  return wire::Error(absl::StatusCode::kOutOfRange, wire::reasons::kInboxRange,
+                     absl::StrCat(what, " of the part are ", count, " of ",
+                                  element_bytes, " bytes from byte ", offset,
+                                  " on; they must lie in the inbox of ",
+                                  inbox_bytes, " bytes"),
+                     {{"what", what},
+                      {"offset_bytes", absl::StrCat(offset)},
+                      {"count", absl::StrCat(count)},
+                      {"inbox_bytes", absl::StrCat(inbox_bytes)}});
 }
 
 }  // namespace
@@ -55,8 +54,8 @@ int64_t InboxBytes(const ShardSpec& spec) {
 absl::Status CheckInboxPart(const InboxPart& part, const Mapping& mapping) {
   const int64_t size = mapping.inbox.size_bytes();
   if (part.has_ids) {
-    ROWHOUSE_RETURN_IF_ERROR(CheckRange("row ids", part.ids_offset,
-                                        part.row_count, kIdBytes, size));
+    ROWHOUSE_RETURN_IF_ERROR(
+        CheckRange("row ids", part.ids_offset, part.row_count, kIdBytes, size));
   }
   return CheckRange("rows", part.rows_offset, part.row_count,
                     RowBytes(mapping.shard->spec()), size);

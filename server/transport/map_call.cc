@@ -148,9 +148,8 @@ void MapCall::OnWriteDone(bool ok) {
   const std::shared_ptr<Shard> shard = active_.shard();
   const std::shared_ptr<Call> call = active_.call();
   StartRead(&request_);
-  shard->AwaitEnd(call, [this](const absl::Status& reason) {
-    OnShardEnd(reason);
-  });
+  shard->AwaitEnd(call,
+                  [this](const absl::Status& reason) { OnShardEnd(reason); });
 }
 
 void MapCall::OnShardEnd(const absl::Status& reason) {

@@ -15,8 +15,8 @@
 #include "server/service/active_calls.h"
 #include "server/shard/shard.h"
 #include "server/table_registry.h"
-#include "server/transport/one_sided_options.h"
 #include "server/transport/mappings.h"
+#include "server/transport/one_sided_options.h"
 
 namespace rowhouse::server {
 

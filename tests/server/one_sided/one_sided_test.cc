@@ -31,8 +31,7 @@ class OneSidedTest : public ::testing::Test {
     servers_.clear();
     addresses_.clear();
     for (int32_t index = 0; index < count; ++index) {
-      auto server =
-          server::Server::Start(OneSidedConfig("cpu", index, count));
+      auto server = server::Server::Start(OneSidedConfig("cpu", index, count));
       ASSERT_THAT(server, IsOk());
       addresses_.push_back((*server)->address());
       servers_.push_back(*std::move(server));
@@ -102,16 +101,16 @@ TEST_F(OneSidedTest, RowsThatChangeUnderAGatherAreThrownAway) {
   // Rank 0 works through another client, in the middle of this one's read.
   const std::vector<int64_t> row_ids = {1};
   std::vector<float> out(2);
-  ASSERT_THAT(cluster_->ReadRows("t", row_ids,
-                                 std::as_writable_bytes(std::span(out))),
-              IsOk());
+  ASSERT_THAT(
+      cluster_->ReadRows("t", row_ids, std::as_writable_bytes(std::span(out))),
+      IsOk());
   int64_t gathers = 0;
   channel().set_after_gather([&] {
     if (++gathers > 1) return;
     EXPECT_THAT(ApplyEvent(*trainer, 1, {1}), IsOk());
   });
-  const auto event = cluster_->ReadRows("t", row_ids,
-                                        std::as_writable_bytes(std::span(out)));
+  const auto event =
+      cluster_->ReadRows("t", row_ids, std::as_writable_bytes(std::span(out)));
   ASSERT_THAT(event, IsOk());
   EXPECT_EQ(*event, 1);
   EXPECT_THAT(out, ElementsAre(-1, -1));
@@ -122,9 +121,8 @@ TEST_F(OneSidedTest, RowsThatChangeUnderAGatherAreThrownAway) {
     if (++gathers > 3) return;
     EXPECT_THAT(ApplyEvent(*trainer, 2, {1}), IsOk());
   });
-  const auto past =
-      cluster_->ReadRows("t", row_ids, std::as_writable_bytes(std::span(out)),
-                         {.exact_event = 1});
+  const auto past = cluster_->ReadRows(
+      "t", row_ids, std::as_writable_bytes(std::span(out)), {.exact_event = 1});
   EXPECT_EQ(wire::ReasonOf(past.status()), "EVENT_PAST");
 }
 
@@ -138,8 +136,8 @@ TEST_F(OneSidedTest, EventsWithoutPauseEndInTheServersSnapshot) {
   });
   const std::vector<int64_t> row_ids = {1};
   std::vector<float> out(2);
-  const auto read = cluster_->ReadRows("t", row_ids,
-                                       std::as_writable_bytes(std::span(out)));
+  const auto read =
+      cluster_->ReadRows("t", row_ids, std::as_writable_bytes(std::span(out)));
   ASSERT_THAT(read, IsOk());
   EXPECT_EQ(*read, event);
   EXPECT_THAT(out, Each(static_cast<float>(-event)));

@@ -118,11 +118,11 @@ TEST_F(TransportServiceTest, AServerThatDoesNotOfferItSaysSo) {
 TEST_F(TransportServiceTest, MappingsThatAreNotThereAreRefused) {
   v1::OpenReadWindowRequest request;
   request.set_mapping(5);
-  EXPECT_EQ(wire::ReasonOf(
-                Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow,
-                       request)
-                    .status()),
-            "MAPPING_GONE");
+  EXPECT_EQ(
+      wire::ReasonOf(
+          Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow, request)
+              .status()),
+      "MAPPING_GONE");
   EXPECT_EQ(wire::ReasonOf(Push(PushRequest(5, 1, 0, 8))), "MAPPING_GONE");
 }
 
@@ -141,18 +141,18 @@ TEST_F(TransportServiceTest, AWindowIsOfTheEventAskedFor) {
   ASSERT_THAT(word, IsOk());
   EXPECT_EQ(*word->as<int64_t>(), window->epoch());
   request.set_exact_event(-1);
-  EXPECT_EQ(wire::ReasonOf(
-                Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow,
-                       request)
-                    .status()),
-            "BAD_EVENT");
+  EXPECT_EQ(
+      wire::ReasonOf(
+          Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow, request)
+              .status()),
+      "BAD_EVENT");
   request.clear_exact_event();
   request.mutable_trainer()->set_session(7);
-  EXPECT_EQ(wire::ReasonOf(
-                Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow,
-                       request)
-                    .status()),
-            "NO_SESSION");
+  EXPECT_EQ(
+      wire::ReasonOf(
+          Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow, request)
+              .status()),
+      "NO_SESSION");
 }
 
 TEST_F(TransportServiceTest, PartsOutsideOfTheInboxAreRefused) {
@@ -227,13 +227,13 @@ TEST(RetryAllocationTest, ShortMemoryIsTriedAgainUntilTheDeadline) {
                   }),
               StatusIs(absl::StatusCode::kResourceExhausted, "no memory"));
   EXPECT_EQ(attempts, 4);
-  EXPECT_THAT(server::RetryAllocation<int>(
-                  absl::Hours(1),
-                  [&]() -> absl::StatusOr<int> {
-                    ++attempts;
-                    return absl::NotFoundError("no device");
-                  }),
-              StatusIs(absl::StatusCode::kNotFound, "no device"));
+  EXPECT_THAT(
+      server::RetryAllocation<int>(absl::Hours(1),
+                                   [&]() -> absl::StatusOr<int> {
+                                     ++attempts;
+                                     return absl::NotFoundError("no device");
+                                   }),
+      StatusIs(absl::StatusCode::kNotFound, "no device"));
   EXPECT_EQ(attempts, 5);
 }
 
