@@ -2,11 +2,17 @@
 
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
+#include "client/internal/grpc_shard_channel.h"
 #include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
 #include "server/server.h"
@@ -250,6 +256,68 @@ TEST_F(OneSidedTest, BadPartsAreRefusedAsOverGrpc) {
   const auto ahead = trainer->Push(9, row_ids, bytes);
   EXPECT_EQ(wire::ReasonOf(ahead.status()), "EVENT_AHEAD");
   EXPECT_EQ(channel().push_count(), 2);
+}
+
+// All rows move by -1 at every event: a read that shows two events is seen.
+TEST_F(OneSidedTest, ReadsUnderEventsShowOneEventEach) {
+  constexpr int64_t kRows = 4000;
+  constexpr int64_t kEvents = 60;
+  client::TableSpec spec = SmallSpec(kRows);
+  spec.dim = 32;
+  spec.max_contribution_row_count = kRows;
+  ASSERT_THAT(cluster_->CreateTable("t", spec), IsOk());
+  const auto trainer = Join();
+  std::vector<int64_t> row_ids(kRows);
+  std::iota(row_ids.begin(), row_ids.end(), 0);
+  std::thread training([&] {
+    for (int64_t event = 1; event <= kEvents; ++event) {
+      EXPECT_THAT(ApplyEvent(*trainer, event, row_ids), IsOk());
+    }
+  });
+  const auto reader = ConnectTo(addresses_);
+  std::vector<float> rows(kRows * 32);
+  int64_t event = 0;
+  while (event < kEvents && !HasFailure()) {
+    const auto read =
+        reader->ReadRows("t", row_ids, std::as_writable_bytes(std::span(rows)));
+    ASSERT_THAT(read, IsOk());
+    ASSERT_GE(*read, event);
+    event = *read;
+    ASSERT_EQ(rows, std::vector<float>(rows.size(), -static_cast<float>(event)))
+        << "event " << event;
+  }
+  training.join();
+  EXPECT_GT(ChannelOf(*reader).pull_count(), 0);
+}
+
+// Maps nothing, as where a handle names memory that cannot be reached.
+TEST_F(OneSidedTest, MemoryThatCannotBeMappedIsReadOverGrpc) {
+  int64_t asked = 0;
+  const auto channel =
+      grpc::CreateChannel(addresses_[0], grpc::InsecureChannelCredentials());
+  client::internal::OneSidedChannel one_sided(
+      client::internal::MakeGrpcShardChannel(addresses_[0], {channel}), channel,
+      [&](std::string_view kind)
+          -> absl::StatusOr<std::shared_ptr<kernels::Backend>> {
+        EXPECT_EQ(kind, "cpu");
+        ++asked;
+        return absl::NotFoundError("it is out of reach");
+      });
+  ASSERT_THAT(one_sided.CreateTable("t", SmallSpec(), {}), IsOk());
+  const std::vector<int64_t> row_ids = {1, 2};
+  for (int i = 0; i < 3; ++i) {
+    std::string rows;
+    const auto pulled = one_sided.Pull({.table = "t", .row_ids = row_ids},
+                                       [&](int64_t, std::string_view some) {
+                                         rows += some;
+                                         return absl::OkStatus();
+                                       },
+                                       {});
+    ASSERT_THAT(pulled, IsOk());
+    EXPECT_EQ(rows, std::string(16, '\0'));
+  }
+  EXPECT_EQ(one_sided.pull_count(), 0);
+  EXPECT_EQ(asked, 1);  // Not in vain again and again.
 }
 
 }  // namespace
