@@ -269,7 +269,7 @@ TEST_F(OneSidedTest, ReadsUnderEventsShowOneEventEach) {
   const auto trainer = Join();
   std::vector<int64_t> row_ids(kRows);
   std::iota(row_ids.begin(), row_ids.end(), 0);
-  std::thread training([&] {
+  std::jthread training([&] {
     for (int64_t event = 1; event <= kEvents; ++event) {
       EXPECT_THAT(ApplyEvent(*trainer, event, row_ids), IsOk());
     }
