@@ -168,7 +168,9 @@ class ShardCore {
   absl::StatusOr<std::optional<PartReceipt>> JudgeHead(
       const HeadLanding& head) const;
 
-  // Ends all read windows: to be called before rows are written.
+  // Ends all read windows before anything that the lane's thread writes next.
+  absl::Status BeginWrite();
+  // Ends them before it returns.
   absl::Status CloseWindows();
 
   void DropFolds();

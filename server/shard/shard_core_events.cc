@@ -79,13 +79,14 @@ void ShardCore::ApplyCommitted() {
 
 absl::Status ShardCore::RunEvent(const EventCommit& commit,
                                  kernels::EventReport& report) {
-  ROWHOUSE_RETURN_IF_ERROR(CloseWindows());
   if (commit.skip) {
+    ROWHOUSE_RETURN_IF_ERROR(CloseWindows());
     DropFolds();
     ROWHOUSE_RETURN_IF_ERROR(Usable());
     return history_.Append(1.0F);
   }
   pulls_.Save(store_->rows());
+  ROWHOUSE_RETURN_IF_ERROR(BeginWrite());
   const int32_t trainer_count =
       events_.trainer_counts().At(events_.applied() + 1);
   ROWHOUSE_ASSIGN_OR_RETURN(

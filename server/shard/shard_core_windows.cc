@@ -75,8 +75,14 @@ void ShardCore::AwaitEnd(std::shared_ptr<Call> call,
   WaitFor(std::move(wait));
 }
 
-absl::Status ShardCore::CloseWindows() {
+absl::Status ShardCore::BeginWrite() {
   return epoch_ == nullptr ? absl::OkStatus() : epoch_->Advance();
+}
+
+absl::Status ShardCore::CloseWindows() {
+  if (epoch_ == nullptr) return absl::OkStatus();
+  ROWHOUSE_RETURN_IF_ERROR(epoch_->Advance());
+  return backend_.Synchronize();
 }
 
 }  // namespace rowhouse::server
