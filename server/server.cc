@@ -130,8 +130,8 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
                        .backend = NameOf(options_.backend.kind),
                        .device_index = options_.backend.device_index},
                       tables_, calls_, [this] { Drain(); }),
-      lm_head_service_(tables_, calls_),
-      transport_service_(tables_, calls_, options_.one_sided) {}
+      lm_head_service_(tables_, calls_, mappings_),
+      transport_service_(tables_, calls_, mappings_, options_.one_sided) {}
 
 Server::~Server() {
   if (!drain_thread_.joinable()) return;  // It never served.

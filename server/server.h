@@ -90,6 +90,7 @@ class Server {
   EventService event_service_;
   TableService table_service_;
   ServerService server_service_;
+  Mappings mappings_;
   LmHeadService lm_head_service_;
   TransportService transport_service_;
   int port_ = 0;

@@ -86,7 +86,8 @@ class Mapped {
     spec.max_pull_bytes = RowsAtOnce() * kRowBytes;
     trainer_ = std::move(server_.MakeTable("rows", spec).front());
     mapping_ = std::make_unique<TableMapping>(
-        stub_, "rows", /*inbox=*/false, [](std::string_view) {
+        stub_, "rows", client::internal::MappingUse::kPull,
+        [](std::string_view) {
           return std::shared_ptr<kernels::Backend>(
               std::shared_ptr<kernels::Backend>(), &TheBackend());
         });

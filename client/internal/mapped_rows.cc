@@ -101,4 +101,17 @@ absl::StatusOr<std::optional<InboxPlace>> MappedRows::Put(
   return InboxPlace{0, rows_offset};
 }
 
+absl::Status MappedRows::Write(int64_t offset,
+                               std::span<const std::byte> from) {
+  ROWHOUSE_RETURN_IF_ERROR(backend_->Copy(
+      from.data(), inbox_.as<std::byte>() + offset, std::ssize(from)));
+  return backend_->Synchronize();
+}
+
+absl::Status MappedRows::Read(int64_t offset, std::span<std::byte> to) {
+  ROWHOUSE_RETURN_IF_ERROR(backend_->Copy(inbox_.as<std::byte>() + offset,
+                                          to.data(), std::ssize(to)));
+  return backend_->Synchronize();
+}
+
 }  // namespace rowhouse::client::internal

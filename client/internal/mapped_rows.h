@@ -69,6 +69,15 @@ class MappedRows {
                                                 const std::byte* rows,
                                                 int64_t row_bytes);
 
+  int64_t inbox_bytes() const { return inbox_.size_bytes(); }
+
+  /// Copies to and from the inbox, from `offset` on. The other side may be the
+  /// host's, or the backend's.
+  ///
+  /// REQUIRES: it is within the inbox.
+  absl::Status Write(int64_t offset, std::span<const std::byte> from);
+  absl::Status Read(int64_t offset, std::span<std::byte> to);
+
  private:
   explicit MappedRows(std::shared_ptr<kernels::Backend> backend)
       : backend_(std::move(backend)) {}

@@ -7,6 +7,8 @@
 
 #include "client/internal/grpc_call.h"
 #include "client/internal/grpc_convert.h"
+#include "client/internal/grpc_head_stream.h"
+#include "client/internal/head_inbox.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
@@ -46,14 +48,14 @@ bool MayGoOn(const absl::Status& status) {
 }  // namespace
 
 OneSidedChannel::Mapping OneSidedChannel::Find(std::string_view table,
-                                               bool inbox) {
+                                               MappingUse use) {
   Mapping replaced;  // Ends with no lock held.
   MutexLock lock(mutex_);
-  Mapping& mapping = mappings_[{std::string(table), inbox}];
+  Mapping& mapping = mappings_[{std::string(table), use}];
   if (mapping == nullptr || mapping->MayRepeat()) {
     replaced =
         std::exchange(mapping, std::make_shared<TableMapping>(
-                                   stub_, std::string(table), inbox, backend_));
+                                   stub_, std::string(table), use, backend_));
   }
   return mapping;
 }
@@ -65,7 +67,7 @@ absl::StatusOr<PullAnswer> OneSidedChannel::Pull(const PullCall& call,
   if (call.handle.has_value()) {
     return ForwardingShardChannel::Pull(call, sink, context);
   }
-  const Mapping mapping = Find(call.table, /*inbox=*/false);
+  const Mapping mapping = Find(call.table, MappingUse::kPull);
   const absl::StatusOr<TableMapping::Use> use = mapping->Enter(context);
   if (use.ok() && use->rows().Holds(call.row_ids)) {
     const absl::StatusOr<std::optional<PullAnswer>> pulled =
@@ -136,7 +138,7 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
 absl::StatusOr<PushAnswer> OneSidedChannel::Push(const PushCall& call,
                                                  const CallContext& context) {
   if (call.selection->size() > 0) {
-    const Mapping mapping = Find(call.table, /*inbox=*/true);
+    const Mapping mapping = Find(call.table, MappingUse::kPush);
     const absl::StatusOr<std::optional<PushAnswer>> pushed =
         TryPush(call, *mapping, context);
     if (!pushed.ok()) return pushed.status();
@@ -197,6 +199,20 @@ absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
                                  context, request, response));
   return PushAnswer{response.event(), response.row_count(),
                     response.duplicate()};
+}
+
+absl::StatusOr<std::unique_ptr<HeadStream>> OneSidedChannel::OpenHead(
+    const HeadHeader& header, const CallContext& context) {
+  std::unique_ptr<HeadInbox> inbox;
+  if (header.token_count > 0) {
+    inbox =
+        HeadInbox::Take(Find(header.table, MappingUse::kHead), header, context);
+  }
+  if (inbox == nullptr) {
+    return ForwardingShardChannel::OpenHead(header, context);
+  }
+  ++heads_opened_;
+  return OpenGrpcHeadStream(heads_, header, context, std::move(inbox));
 }
 
 }  // namespace rowhouse::client::internal

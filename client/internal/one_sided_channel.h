@@ -15,12 +15,13 @@
 #include "client/internal/table_mapping.h"
 #include "grpcpp/channel.h"
 #include "kernels/mutex.h"
+#include "rowhouse/v1/lm_head_service.grpc.pb.h"
 
 namespace rowhouse::client::internal {
 
-/// A channel that takes the one-sided path for pulls and pushes where the
-/// server offers it, and the inner channel for everything else, and whenever
-/// the path fails.
+/// A channel that takes the one-sided path for pulls, pushes and the tokens of
+/// head calls where the server offers it, and the inner channel for everything
+/// else, and whenever the path fails.
 ///
 /// Thread-safe.
 class OneSidedChannel final : public ForwardingShardChannel {
@@ -29,18 +30,23 @@ class OneSidedChannel final : public ForwardingShardChannel {
   OneSidedChannel(std::unique_ptr<ShardChannel> inner,
                   std::shared_ptr<grpc::Channel> connection, MapBackend backend)
       : ForwardingShardChannel(std::move(inner)),
-        stub_(std::move(connection)),
+        stub_(connection),
+        heads_(std::move(connection)),
         backend_(std::move(backend)) {}
 
   absl::StatusOr<PullAnswer> Pull(const PullCall& call, RowSink sink,
                                   const CallContext& context) override;
   absl::StatusOr<PushAnswer> Push(const PushCall& call,
                                   const CallContext& context) override;
+  absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
+      const HeadHeader& header, const CallContext& context) override;
 
-  /// Calls that went the one-sided path to their end, and gathers that were
+  /// Calls that went the one-sided path to their end, head calls that began it,
+  /// and gathers that were
   /// thrown away because the rows had changed under them.
   int64_t pull_count() const { return pulls_; }
   int64_t push_count() const { return pushes_; }
+  int64_t head_count() const { return heads_opened_; }
   int64_t discarded_count() const { return discarded_; }
 
   /// Tests: called after rows have been loaded and before the epoch is.
@@ -51,8 +57,8 @@ class OneSidedChannel final : public ForwardingShardChannel {
  private:
   using Mapping = std::shared_ptr<TableMapping>;
 
-  /// A mapping for pulls or, with an inbox, for pushes.
-  Mapping Find(std::string_view table, bool inbox) ABSL_LOCKS_EXCLUDED(mutex_);
+  Mapping Find(std::string_view table, MappingUse use)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<TableMapping::Window> WindowFor(const PullCall& call,
                                                  TableMapping& mapping,
@@ -70,13 +76,15 @@ class OneSidedChannel final : public ForwardingShardChannel {
                                                     const CallContext& context);
 
   v1::TransportService::Stub stub_;
+  v1::LmHeadService::Stub heads_;
   const MapBackend backend_;
   std::function<void()> after_gather_;
   std::atomic<int64_t> pulls_ = 0;
   std::atomic<int64_t> pushes_ = 0;
+  std::atomic<int64_t> heads_opened_ = 0;
   std::atomic<int64_t> discarded_ = 0;
   Mutex mutex_;
-  std::map<std::pair<std::string, bool>, Mapping> mappings_
+  std::map<std::pair<std::string, MappingUse>, Mapping> mappings_
       ABSL_GUARDED_BY(mutex_);
 };
 

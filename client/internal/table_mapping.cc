@@ -65,10 +65,10 @@ TableMapping::Use::~Use() {
 }
 
 TableMapping::TableMapping(v1::TransportService::Stub& stub, std::string table,
-                           bool inbox, MapBackend backend)
+                           MappingUse use, MapBackend backend)
     : stub_(stub),
       table_(std::move(table)),
-      inbox_(inbox),
+      use_(use),
       backend_(std::move(backend)),
       thread_([this] { Run(); }) {}
 
@@ -136,7 +136,8 @@ void TableMapping::Run() {
   const wire::HostIdentity here = wire::ThisHost();
   request.mutable_host()->set_boot_id(here.boot_id);
   request.mutable_host()->set_user_id(here.user_id);
-  request.set_inbox(inbox_);
+  request.set_inbox(use_ == MappingUse::kPush);
+  request.set_head_inbox(use_ == MappingUse::kHead);
   const auto stream = stub_.MapTable(&context_);
   stream->Write(request);
   v1::MapTableResponse message;

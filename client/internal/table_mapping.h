@@ -21,6 +21,9 @@
 
 namespace rowhouse::client::internal {
 
+/// What a mapping is for: each kind has an inbox of its own, or none.
+enum class MappingUse : uint8_t { kPull = 1, kPush = 2, kHead = 3 };
+
 /// One mapping of one server's shard of a table, and the stream that holds it.
 /// A thread of its own waits for the stream's end; then, or when the server
 /// asks for it, the memory is unmapped as soon as nobody is at work on it.
@@ -29,8 +32,8 @@ namespace rowhouse::client::internal {
 class TableMapping {
  public:
   /// Begins to map. `stub` must outlive it.
-  TableMapping(v1::TransportService::Stub& stub, std::string table, bool inbox,
-               MapBackend backend);
+  TableMapping(v1::TransportService::Stub& stub, std::string table,
+               MappingUse use, MapBackend backend);
 
   /// Unmaps. Nobody may be at work on it.
   ~TableMapping();
@@ -81,7 +84,7 @@ class TableMapping {
   void OpenWindow(const Window& window) ABSL_LOCKS_EXCLUDED(mutex_);
   void CloseWindow(int64_t epoch) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Takes the inbox for a part; false while another has it.
+  /// Takes the inbox for a part or head call; false while another has it.
   bool TakeInbox() { return !inbox_taken_.exchange(true); }
   void GiveInbox() { inbox_taken_ = false; }
 
@@ -96,7 +99,7 @@ class TableMapping {
 
   v1::TransportService::Stub& stub_;
   const std::string table_;
-  const bool inbox_;
+  const MappingUse use_;
   const MapBackend backend_;
   grpc::ClientContext context_;
   std::atomic<bool> inbox_taken_ = false;

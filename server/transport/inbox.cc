@@ -22,8 +22,11 @@ int64_t RowBytes(const ShardSpec& spec) {
   return spec.dim * kernels::SizeOf(spec.gradient_dtype);
 }
 
-absl::Status CheckRange(const char* what, int64_t offset, int64_t count,
-                        int64_t element_bytes, int64_t inbox_bytes) {
+}  // namespace
+
+absl::Status CheckInboxRange(const char* what, int64_t offset, int64_t count,
+                             int64_t element_bytes, const Mapping& mapping) {
+  const int64_t inbox_bytes = mapping.inbox.size_bytes();
   // In this order nothing overflows.
   if (offset >= 0 && offset <= inbox_bytes &&
       count <= (inbox_bytes - offset) / element_bytes) {
@@ -40,8 +43,6 @@ absl::Status CheckRange(const char* what, int64_t offset, int64_t count,
                       {"inbox_bytes", absl::StrCat(inbox_bytes)}});
 }
 
-}  // namespace
-
 int64_t InboxBytes(const ShardSpec& spec) {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(spec.max_contribution_row_count,
@@ -51,14 +52,26 @@ int64_t InboxBytes(const ShardSpec& spec) {
   return bytes;
 }
 
-absl::Status CheckInboxPart(const InboxPart& part, const Mapping& mapping) {
-  const int64_t size = mapping.inbox.size_bytes();
-  if (part.has_ids) {
-    ROWHOUSE_RETURN_IF_ERROR(
-        CheckRange("row ids", part.ids_offset, part.row_count, kIdBytes, size));
+int64_t HeadInboxBytes(const ShardSpec& spec) {
+  if (!spec.dense.has_value()) return 0;
+  constexpr int64_t kTwoFloats = 2 * sizeof(float);
+  constexpr int64_t kAlignment = 512;  // Of both arrays.
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(spec.dense->max_head_token_count,
+                             spec.dim * kTwoFloats, &bytes) ||
+      __builtin_add_overflow(bytes, kAlignment, &bytes)) {
+    return std::numeric_limits<int64_t>::max();
   }
-  return CheckRange("rows", part.rows_offset, part.row_count,
-                    RowBytes(mapping.shard->spec()), size);
+  return bytes;
+}
+
+absl::Status CheckInboxPart(const InboxPart& part, const Mapping& mapping) {
+  if (part.has_ids) {
+    ROWHOUSE_RETURN_IF_ERROR(CheckInboxRange(
+        "row ids", part.ids_offset, part.row_count, kIdBytes, mapping));
+  }
+  return CheckInboxRange("rows", part.rows_offset, part.row_count,
+                         RowBytes(mapping.shard->spec()), mapping);
 }
 
 absl::Status LandInboxPart(const InboxPart& part, const Mapping& mapping,

@@ -17,6 +17,16 @@ inline constexpr int64_t kStagingBytes = int64_t{4} << 20;
 /// Bytes of the largest contribution of a trainer, ids and rows.
 int64_t InboxBytes(const ShardSpec& spec);
 
+/// Bytes of the hidden states, in the widest type, and the hidden gradient of a
+/// head call of as many tokens as the table allows; 0 without a head.
+int64_t HeadInboxBytes(const ShardSpec& spec);
+
+/// Errors:
+///   kOutOfRange  INBOX_RANGE: `count` elements of `element_bytes`, named
+///                `what`, from `offset` on reach out of the inbox.
+absl::Status CheckInboxRange(const char* what, int64_t offset, int64_t count,
+                             int64_t element_bytes, const Mapping& mapping);
+
 /// Where a part lies in an inbox.
 struct InboxPart {
   int64_t row_count = 0;
@@ -34,7 +44,7 @@ absl::Status CheckInboxPart(const InboxPart& part, const Mapping& mapping);
 ///
 /// Errors: those of `PartLanding::Append`, and the backend's.
 ///
-/// REQUIRES: `CheckInboxPart` is OK; one part of a mapping at a time.
+/// REQUIRES: `CheckInboxPart` is OK; the caller has taken the mapping.
 absl::Status LandInboxPart(const InboxPart& part, const Mapping& mapping,
                            kernels::Backend& backend, PartLanding& landing);
 

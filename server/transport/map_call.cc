@@ -75,6 +75,10 @@ absl::Status MapCall::Open() {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<Shard> shard,
                             tables_.FindShard(request_.table()));
   ROWHOUSE_RETURN_IF_ERROR(CheckHost(request_));
+  if (request_.inbox() && request_.head_inbox()) {
+    return FieldError(reasons::kMalformed, "inbox", std::string_view("set"),
+                      "not set together with head_inbox");
+  }
   active_.Attach(shard);
   shard->ShareRows(active_.call(), [this](absl::StatusOr<SharedRows> shared) {
     OnShared(std::move(shared));
@@ -114,9 +118,12 @@ absl::Status MapCall::Answer(const SharedRows& shared) {
 
 // Without room for an inbox there is none: pushes take the other path.
 absl::Status MapCall::MakeInbox(Mapping& mapping) {
-  if (!request_.inbox()) return absl::OkStatus();
-  const int64_t size =
-      std::min(InboxBytes(active_.shard()->spec()), options_.max_inbox_bytes);
+  const ShardSpec& spec = active_.shard()->spec();
+  int64_t size = 0;
+  if (request_.inbox()) size = InboxBytes(spec);
+  if (request_.head_inbox()) size = HeadInboxBytes(spec);
+  size = std::min(size, options_.max_inbox_bytes);
+  if (size == 0) return absl::OkStatus();
   const std::string what = absl::StrCat("an inbox of ", request_.table());
   absl::StatusOr<std::shared_ptr<void>> reserved =
       tables_.ReserveAside(what, size + kStagingBytes);

@@ -10,6 +10,12 @@
 
 namespace rowhouse::server {
 
+absl::Status Mapping::Take() {
+  if (!taken.exchange(true)) return absl::OkStatus();
+  return wire::Error(absl::StatusCode::kAborted, wire::reasons::kBusy,
+                     "another call has the mapping's inbox; repeat the call");
+}
+
 int64_t Mappings::Add(std::shared_ptr<Mapping> mapping) {
   std::random_device random;
   MutexLock lock(mutex_);

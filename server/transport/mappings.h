@@ -1,11 +1,13 @@
 #ifndef ROWHOUSE_SERVER_TRANSPORT_MAPPINGS_H_
 #define ROWHOUSE_SERVER_TRANSPORT_MAPPINGS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/buffer.h"
 #include "kernels/mutex.h"
@@ -16,10 +18,18 @@ namespace rowhouse::server {
 /// One client's mapping of a shard. As long as it lives, so does the shard's
 /// memory.
 struct Mapping {
+  /// Gives a call the inbox, and the staging, to itself.
+  ///
+  /// Errors:
+  ///   kAborted  BUSY: another call has it.
+  absl::Status Take();
+  void Give() { taken = false; }
+
   std::shared_ptr<Shard> shard;
   std::shared_ptr<void> reservation;  ///< Of the memory below.
   kernels::Buffer inbox;              ///< Shared; empty without one.
   kernels::Buffer staging;  ///< Where pieces of the inbox are copied to.
+  std::atomic<bool> taken = false;
 };
 
 /// The mappings of a server, by number. What looks one up keeps it.

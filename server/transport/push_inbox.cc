@@ -25,8 +25,12 @@ struct Landing {
 
 void Land(std::unique_ptr<Landing> landing, kernels::Backend& backend,
           v1::PushInboxResponse& response, UnaryCall& call) {
-  absl::Status landed =
-      LandInboxPart(landing->part, *landing->mapping, backend, *landing->rows);
+  absl::Status landed = landing->mapping->Take();
+  if (landed.ok()) {
+    landed = LandInboxPart(landing->part, *landing->mapping, backend,
+                           *landing->rows);
+    landing->mapping->Give();
+  }
   if (!landed.ok()) {
     landing.reset();  // Its place is free before the caller hears of the end.
     return call.End(std::move(landed));

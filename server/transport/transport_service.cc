@@ -28,8 +28,11 @@ absl::StatusOr<WindowRequest> ToWindowRequest(
 }  // namespace
 
 TransportService::TransportService(TableRegistry& tables, ActiveCalls& calls,
-                                   OneSidedOptions options)
-    : tables_(tables), calls_(calls), options_(std::move(options)) {}
+                                   Mappings& mappings, OneSidedOptions options)
+    : tables_(tables),
+      calls_(calls),
+      mappings_(mappings),
+      options_(std::move(options)) {}
 
 grpc::ServerBidiReactor<v1::MapTableRequest, v1::MapTableResponse>*
 TransportService::MapTable(grpc::CallbackServerContext* context) {

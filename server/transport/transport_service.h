@@ -18,7 +18,7 @@ class TransportService final : public v1::TransportService::CallbackService {
  public:
   /// The references must outlive it.
   TransportService(TableRegistry& tables, ActiveCalls& calls,
-                   OneSidedOptions options);
+                   Mappings& mappings, OneSidedOptions options);
 
   grpc::ServerBidiReactor<v1::MapTableRequest, v1::MapTableResponse>* MapTable(
       grpc::CallbackServerContext* context) override;
@@ -33,8 +33,8 @@ class TransportService final : public v1::TransportService::CallbackService {
  private:
   TableRegistry& tables_;
   ActiveCalls& calls_;
+  Mappings& mappings_;
   const OneSidedOptions options_;
-  Mappings mappings_;
   AdminThread inboxes_;  // Last: copies parts out, one after another.
 };
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/internal/cluster_core.h"
+#include "client/internal/one_sided_channel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
@@ -222,6 +224,13 @@ TEST_P(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {
                 IsOk());
     host_.Apply(step, static_cast<int>(event));
     EXPECT_EQ(cluster_->Digest("t", event)->digest, host_.Digest());
+  }
+  if (!GetParam()) return;
+  for (int32_t server = 0; server < 2; ++server) {
+    EXPECT_EQ(dynamic_cast<internal::OneSidedChannel&>(
+                  cluster_->core()->channel(server))
+                  .head_count(),
+              6);
   }
 }
 
