@@ -3,12 +3,14 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/backend.h"
 #include "proto/wire/error.h"
 #include "proto/wire/host_identity.h"
+#include "rowhouse/v1/lm_head_service.grpc.pb.h"
 #include "rowhouse/v1/transport_service.grpc.pb.h"
 #include "server/transport/retry_allocation.h"
 #include "tests/server/one_sided/one_sided_cluster.h"
@@ -190,6 +192,89 @@ TEST_F(TransportServiceTest, IdsInTheInboxAreCheckedAsThoseOfACall) {
       Push(PushRequest(open.answer.mapping(), 2, 0, 16));
   EXPECT_EQ(wire::ReasonOf(refused), "ROW_OUT_OF_TABLE");
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("1"));
+}
+
+// A head call that is sent its header only.
+struct OpenHeadCall {
+  OpenHeadCall(v1::LmHeadService::Stub& stub, const std::string& header)
+      : stream(stub.LinearCrossEntropy(&context)) {
+    SetDeadline(context);
+    v1::LinearCrossEntropyRequest request;
+    ParseText(header, *request.mutable_header());
+    stream->Write(request);
+  }
+  absl::Status End() {
+    v1::LinearCrossEntropyResponse answer;
+    EXPECT_FALSE(stream->Read(&answer));
+    return wire::FromGrpc(stream->Finish());
+  }
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::LinearCrossEntropyRequest,
+                                           v1::LinearCrossEntropyResponse>>
+      stream;
+};
+
+TEST_F(TransportServiceTest, HeadCallsAreHeldToTheirInbox) {
+  ASSERT_THAT(
+      server_.CreateTable("tables/d",
+                          "row_count: 8 dim: 16 row_dtype: DATA_TYPE_FP32 "
+                          "gradient_dtype: DATA_TYPE_FP32 shard_count: 1 "
+                          "trainer_count: 1 "
+                          "gradient_reduction: GRADIENT_REDUCTION_SUM "
+                          "max_contribution_row_count: 10 max_part_count: 2 "
+                          "max_pull_bytes: 1048576 dense { "
+                          "main_grad_dtype: DATA_TYPE_FP32 "
+                          "max_head_token_count: 4 }"),
+      IsOk());
+  ASSERT_THAT(server_.OpenSession("tables/d", 0, 1), IsOk());
+  v1::MapTableRequest request = Request();
+  request.set_table("tables/d");
+  request.set_head_inbox(true);
+  EXPECT_EQ(wire::ReasonOf(Refused(request)), "MALFORMED");  // Both.
+  request.set_inbox(false);
+  grpc::ClientContext context;
+  const auto mapped = stub_->MapTable(&context);
+  mapped->Write(request);
+  v1::MapTableResponse answer;
+  ASSERT_TRUE(mapped->Read(&answer));
+  EXPECT_EQ(answer.inbox().size_bytes(), 4 * 16 * 8 + 512);
+
+  const auto heads = v1::LmHeadService::NewStub(server_.channel());
+  const auto header = [&](int64_t mapping, int64_t tokens, int64_t hidden,
+                          int64_t gradient, const std::string& table) {
+    return "table: '" + table +
+           "' trainer { session: 1 } event: 1 hidden_dtype: DATA_TYPE_FP32 "
+           "mapping: " +
+           std::to_string(mapping) + " token_count: " + std::to_string(tokens) +
+           " hidden_offset_bytes: " + std::to_string(hidden) +
+           " gradient_offset_bytes: " + std::to_string(gradient);
+  };
+  const auto refused = [&](const std::string& text) {
+    return wire::ReasonOf(OpenHeadCall(*heads, text).End());
+  };
+  const int64_t mapping = answer.mapping();
+  const std::string table = "tables/d";
+  EXPECT_EQ(refused(header(5, 4, 0, 256, table)), "MAPPING_GONE");
+  EXPECT_EQ(refused(header(mapping, 4, -4, 256, table)), "INBOX_RANGE");
+  EXPECT_EQ(refused(header(mapping, 4, 0, 1024, table)), "INBOX_RANGE");
+  EXPECT_EQ(refused(header(mapping, 4, 0, 258, table)), "BAD_SHAPE");
+  EXPECT_EQ(refused(header(mapping, -1, 0, 256, table)), "BAD_COUNT");
+  EXPECT_EQ(refused(header(mapping, 4, 0, 256, "tables/t")), "BAD_NAME");
+  {
+    // In one inbox there is one call; hidden states in messages are refused.
+    OpenHeadCall first(*heads, header(mapping, 1, 0, 256, table));
+    OpenHeadCall second(*heads, header(mapping, 1, 0, 256, table));
+    v1::LinearCrossEntropyRequest inputs;
+    inputs.mutable_inputs()->add_targets(3);
+    inputs.mutable_inputs()->set_hidden(std::string(64, '\0'));
+    first.stream->Write(inputs);
+    second.stream->Write(inputs);
+    std::vector<std::string> reasons = {wire::ReasonOf(first.End()),
+                                        wire::ReasonOf(second.End())};
+    EXPECT_THAT(reasons, ::testing::Contains("BAD_SHAPE"));
+    EXPECT_THAT(reasons,
+                ::testing::Each(::testing::AnyOf("BAD_SHAPE", "BUSY")));
+  }
 }
 
 TEST_F(TransportServiceTest, AMappingEndsWithItsStream) {
