@@ -103,7 +103,7 @@ absl::StatusOr<TableMapping::Window> OneSidedChannel::WindowFor(
   return window;
 }
 
-// Nothing when events followed each other too fast.
+// Nothing when events followed each other too fast, or memory is at fault.
 absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
     const PullCall& call, TableMapping& mapping, const TableMapping::Use& use,
     RowSink sink, const CallContext& context) {
@@ -117,10 +117,14 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
   for (int i = 0; i < kMaxGathers; ++i) {
     ROWHOUSE_ASSIGN_OR_RETURN(const TableMapping::Window window,
                               WindowFor(call, mapping, use.number(), context));
-    ROWHOUSE_RETURN_IF_ERROR(use.rows().Gather(call.row_ids, out));
+    const absl::Status gathered = use.rows().Gather(call.row_ids, out);
     if (after_gather_ != nullptr) after_gather_();
-    ROWHOUSE_ASSIGN_OR_RETURN(const int64_t epoch, use.rows().Finish());
-    if (epoch == window.epoch) {
+    const absl::StatusOr<int64_t> epoch = use.rows().Finish();
+    if (!gathered.ok() || !epoch.ok()) {
+      mapping.Break();
+      return std::nullopt;
+    }
+    if (*epoch == window.epoch) {
       PullAnswer answer{window.event, /*handle=*/0, count, /*landed=*/true};
       if (call.landing != nullptr) return answer;
       answer.landed = false;
@@ -158,7 +162,11 @@ absl::StatusOr<std::optional<PushAnswer>> OneSidedChannel::TryPush(
   absl::StatusOr<std::optional<PushAnswer>> result = std::nullopt;
   const absl::StatusOr<std::optional<InboxPlace>> place = use->rows().Put(
       *call.selection, call.handles.empty(), call.rows, call.row_bytes);
-  if (place.ok() && place->has_value()) {
+  if (!place.ok()) {  // Memory is at fault.
+    mapping.Break();
+    return std::nullopt;
+  }
+  if (place->has_value()) {
     const absl::StatusOr<PushAnswer> pushed =
         PushMapped(call, *use, **place, context);
     if (pushed.ok()) {
