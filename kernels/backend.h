@@ -18,6 +18,7 @@
 #include "kernels/linear_cross_entropy.h"
 #include "kernels/ngram.h"
 #include "kernels/row_table.h"
+#include "kernels/shared_memory.h"
 
 namespace rowhouse::kernels {
 
@@ -110,6 +111,39 @@ class Backend {
 
   /// Waits for the thread's earlier calls and reports an error among them.
   virtual absl::Status Synchronize() = 0;
+
+  // ----------------------------------------------------------- shared memory --
+  //
+  // Memory that other processes of the host and user map, and read or write on
+  // their own.
+
+  /// `Allocate` of memory that can be shared. It keeps to what was set aside.
+  virtual absl::StatusOr<Buffer> AllocateShared(int64_t size_bytes) = 0;
+
+  /// Names a buffer of `AllocateShared` to other processes. They must have
+  /// unmapped it before it is freed.
+  ///
+  /// Errors: kInternal.
+  virtual absl::StatusOr<SharedMemory> Share(const Buffer& buffer) = 0;
+
+  /// Maps memory that a backend of this kind named in another process of the
+  /// host; freeing the buffer unmaps it. What is named may have gone, and the
+  /// name may be anything.
+  ///
+  /// Errors:
+  ///   kInvalidArgument    the name is none of this kind of backend.
+  ///   kNotFound           it names no memory that this process can reach.
+  virtual absl::StatusOr<Buffer> Map(const SharedMemory& memory,
+                                     MapAccess access) = 0;
+
+  /// Sets a word of shared memory: other processes see the new value before
+  /// anything that later calls of this thread write.
+  virtual absl::Status StoreEpoch(int64_t* epoch, int64_t value) = 0;
+
+  /// Reads a word of shared memory, after all that earlier calls of this thread
+  /// read: where they saw something that was written after `StoreEpoch`, `value`
+  /// is what that stored, or newer.
+  virtual absl::Status LoadEpoch(const int64_t* epoch, int64_t& value) = 0;
 
   // ------------------------------------------------------------ sparse rows --
 
@@ -316,8 +350,8 @@ class Backend {
 
   // ---------------------------------------------------------------- landing --
 
-  /// Copies `row_count` rows of `dim` elements from host memory `from` to
-  /// `to`, adds their content to `content` (`RowContent`, the first row being
+  /// Copies `row_count` rows of `dim` elements from `from`, which may be the
+  /// host's, to `to`, adds their content to `content` (`RowContent`, the first row being
   /// at `first_position` of its part) and looks for the first element that is
   /// not finite: one pass. `scan.non_finite_row` is relative to `from`.
   virtual absl::Status LandRows(const void* from, void* to, int64_t row_count,

@@ -80,6 +80,16 @@ absl::StatusOr<Buffer> MemoryPool::Allocate(int64_t size_bytes) {
   return source_(size_bytes);
 }
 
+int64_t MemoryPool::OffsetOf(const Buffer& buffer) const {
+  auto* const data = buffer.as<std::byte>();
+  MutexLock lock(mutex_);
+  const auto after = blocks_.upper_bound(data);
+  if (after == blocks_.begin()) return 0;
+  const auto& [first, block] = *std::prev(after);
+  const int64_t offset = data - first;
+  return offset < block.memory.size_bytes() ? offset : 0;
+}
+
 void MemoryPool::Free(void* pool, void* data, int64_t size_bytes) {
   auto& self = *static_cast<MemoryPool*>(pool);
   MutexLock lock(self.mutex_);

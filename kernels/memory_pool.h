@@ -43,6 +43,10 @@ class MemoryPool {
   /// and not needed for the rest that was set aside.
   void GiveBack(int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// Where a buffer of `Allocate` lies within the allocation of the source that
+  /// it was cut from; 0 where it is one itself.
+  int64_t OffsetOf(const Buffer& buffer) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// Memory aligned to 256 bytes, not initialized. Errors: the source's.
   absl::StatusOr<Buffer> Allocate(int64_t size_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -65,7 +69,7 @@ class MemoryPool {
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Source source_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Blocks blocks_ ABSL_GUARDED_BY(mutex_);
   int64_t aside_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // What was asked for.
   int64_t block_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // What was taken.

@@ -182,6 +182,28 @@ absl::Status ResolveDrain(const ServerConfig& config, ServerOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status ResolveOneSided(const ServerConfig& config,
+                             ServerOptions& options) {
+  const bool cuda = options.backend.kind == kernels::BackendKind::kCuda;
+  options.one_sided.backend = cuda ? "cuda" : "cpu";
+  if (!config.has_one_sided()) return absl::OkStatus();
+  options.limits.one_sided = true;
+  const config::v1::OneSidedConfig& one_sided = config.one_sided();
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("one_sided.max_inbox_bytes",
+                                      one_sided.max_inbox_bytes(), 0,
+                                      int64_t{1} << 60));
+  if (one_sided.max_inbox_bytes() > 0) {
+    options.one_sided.max_inbox_bytes = one_sided.max_inbox_bytes();
+  }
+  if (!one_sided.has_allocation_timeout_duration()) return absl::OkStatus();
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      options.one_sided.allocation_timeout,
+      ToDuration("one_sided.allocation_timeout_duration",
+                 one_sided.allocation_timeout_duration(),
+                 absl::ZeroDuration()));
+  return absl::OkStatus();
+}
+
 absl::Status ResolveTables(const ServerConfig& config, ServerOptions& options) {
   for (int i = 0; i < config.tables_size(); ++i) {
     const config::v1::TableConfig& table = config.tables(i);
@@ -217,6 +239,7 @@ absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
   SetHeadDefaults(options.backend.kind, options.limits);
   ROWHOUSE_RETURN_IF_ERROR(ResolveLimits(config, options.limits));
   ROWHOUSE_RETURN_IF_ERROR(ResolveDrain(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveOneSided(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveTables(config, options));
   return options;
 }

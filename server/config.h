@@ -12,6 +12,7 @@
 #include "rowhouse/config/v1/server_config.pb.h"
 #include "server/shard/shard.h"
 #include "server/tls_files.h"
+#include "server/transport/one_sided_options.h"
 
 namespace rowhouse::server {
 
@@ -26,6 +27,7 @@ struct ServerOptions {
   kernels::BackendOptions backend;
   int64_t memory_limit_bytes = 0;  ///< 0: what the device has to give.
   ShardLimits limits;
+  OneSidedOptions one_sided;  ///< Offered where `limits.one_sided`.
   absl::Duration drain_delay;
   absl::Duration drain_timeout;
   std::vector<config::v1::TableConfig> tables;

@@ -20,6 +20,7 @@
 #include "kernels/cpu_isa.h"
 #include "kernels/openblas.h"
 #include "proto/wire/status_macros.h"
+#include "server/transport/retry_allocation.h"
 #include "server/version.h"
 #include "spdlog/spdlog.h"
 
@@ -92,14 +93,27 @@ TableRegistry::Options RegistryOptions(const ServerOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const config::v1::ServerConfig& config) {
-  ROWHOUSE_ASSIGN_OR_RETURN(ServerOptions options, ToOptions(config));
+  ROWHOUSE_ASSIGN_OR_RETURN(const ServerOptions options, ToOptions(config));
+  const absl::Duration patience = options.limits.one_sided
+                                      ? options.one_sided.allocation_timeout
+                                      : absl::ZeroDuration();
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Server> server,
+      RetryAllocation<std::unique_ptr<Server>>(
+          patience, [&] { return MakeTables(options); }));
+  ROWHOUSE_RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::MakeTables(
+    const ServerOptions& options) {
+  ServerOptions limited = options;
   ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<kernels::Backend> backend,
                             kernels::MakeBackend(options.backend));
-  ROWHOUSE_RETURN_IF_ERROR(SetMemoryLimit(*backend, options));
+  ROWHOUSE_RETURN_IF_ERROR(SetMemoryLimit(*backend, limited));
   std::unique_ptr<Server> server(
-      new Server(std::move(options), std::move(backend)));
+      new Server(std::move(limited), std::move(backend)));
   ROWHOUSE_RETURN_IF_ERROR(server->CreateTables());
-  ROWHOUSE_RETURN_IF_ERROR(server->Listen());
   return server;
 }
 
@@ -116,7 +130,8 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
                        .backend = NameOf(options_.backend.kind),
                        .device_index = options_.backend.device_index},
                       tables_, calls_, [this] { Drain(); }),
-      lm_head_service_(tables_, calls_) {}
+      lm_head_service_(tables_, calls_, mappings_),
+      transport_service_(tables_, calls_, mappings_, options_.one_sided) {}
 
 Server::~Server() {
   if (!drain_thread_.joinable()) return;  // It never served.
@@ -180,6 +195,7 @@ absl::Status Server::Listen() {
   builder.RegisterService(&table_service_);
   builder.RegisterService(&server_service_);
   builder.RegisterService(&lm_head_service_);
+  builder.RegisterService(&transport_service_);
   grpc_ = builder.BuildAndStart();
   if (grpc_ == nullptr || port_ == 0) {
     return absl::UnavailableError(absl::StrCat(
@@ -211,7 +227,8 @@ void Server::SetHealth(bool serving) {
                               v1::EventService::service_full_name(),
                               v1::TableService::service_full_name(),
                               v1::ServerService::service_full_name(),
-                              v1::LmHeadService::service_full_name()}) {
+                              v1::LmHeadService::service_full_name(),
+                              v1::TransportService::service_full_name()}) {
     health.SetServingStatus(service, serving);
   }
 }

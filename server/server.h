@@ -21,6 +21,7 @@
 #include "server/service/table_service.h"
 #include "server/shard/timer_queue.h"
 #include "server/table_registry.h"
+#include "server/transport/transport_service.h"
 
 namespace rowhouse::server {
 
@@ -71,6 +72,8 @@ class Server {
  private:
   Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend);
 
+  static absl::StatusOr<std::unique_ptr<Server>> MakeTables(
+      const ServerOptions& options);
   absl::Status CreateTables();
   absl::Status Listen();
   void LogBackend() const;
@@ -87,7 +90,9 @@ class Server {
   EventService event_service_;
   TableService table_service_;
   ServerService server_service_;
+  Mappings mappings_;
   LmHeadService lm_head_service_;
+  TransportService transport_service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> grpc_;
 

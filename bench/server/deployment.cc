@@ -48,12 +48,12 @@ std::string ServerBinary() {
   return fs::read_symlink("/proc/self/exe").parent_path() / server;
 }
 
-std::string Config() {
+std::string Config(std::string_view more) {
   const bool cpu = TheRun().backend.kind == kernels::BackendKind::kCpu;
-  return absl::StrCat("cluster_id: \"bench\"\nserver_count: 1\nbackend: \"",
-                      cpu ? "cpu" : "cuda",
-                      "\"\ndevice_index: ", TheRun().backend.device_index,
-                      "\nthread_count: ", ThreadCount(), "\n");
+  return absl::StrCat(
+      "cluster_id: \"bench\"\nserver_count: 1\nbackend: \"",
+      cpu ? "cpu" : "cuda", "\"\ndevice_index: ", TheRun().backend.device_index,
+      "\nthread_count: ", ThreadCount(), "\n", std::string(more));
 }
 
 double SecondsOf(clockid_t clock) {
@@ -65,10 +65,10 @@ double SecondsOf(clockid_t clock) {
 
 }  // namespace
 
-Deployment::Deployment() {
+Deployment::Deployment(std::string_view more) {
   const TemporaryFolder folder;
   const std::string file = folder.File("server.textproto");
-  std::ofstream(file) << Config();
+  std::ofstream(file) << Config(more);
   server_ =
       Check(Process::Start({ServerBinary(), absl::StrCat("--config=", file),
                             "--listen=127.0.0.1:0", "--log_level=warn"}));
@@ -77,8 +77,10 @@ Deployment::Deployment() {
   if (!line.starts_with(kListening)) {
     Check(absl::UnavailableError("the server did not start"));
   }
+  address_ = line.substr(kListening.size());
   client::ClusterOptions options;
-  options.addresses = {line.substr(kListening.size())};
+  options.addresses = {address_};
+  options.one_sided.device_index = TheRun().backend.device_index;
   cluster_ = Check(client::Cluster::Connect(options));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/examples/ngram_lm/process.h"
@@ -24,8 +25,10 @@ struct CpuSeconds {
 /// Thread-compatible.
 class Deployment {
  public:
-  Deployment();
+  /// `more` is added to the server's configuration.
+  explicit Deployment(std::string_view more = "");
 
+  const std::string& address() const { return address_; }
   client::Cluster& cluster() { return *cluster_; }
 
   /// Makes a table and returns a trainer of each rank.
@@ -36,6 +39,7 @@ class Deployment {
 
  private:
   std::unique_ptr<ngram_lm::Process> server_;
+  std::string address_;
   std::unique_ptr<client::Cluster> cluster_;
 };
 

@@ -6,6 +6,8 @@
 #include "client/internal/cluster_core.h"
 #include "client/internal/grpc_connection.h"
 #include "client/internal/grpc_shard_channel.h"
+#include "client/internal/map_backend.h"
+#include "client/internal/one_sided_channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "proto/wire/status_macros.h"
@@ -60,6 +62,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
   const std::shared_ptr<grpc::ChannelCredentials> credentials =
       MakeCredentials(options);
   const grpc::ChannelArguments arguments = MakeArguments(options);
+  const internal::MapBackend map_backend =
+      internal::ShareMapBackends(options.one_sided.device_index);
   std::vector<std::unique_ptr<internal::ShardChannel>> channels;
   for (const std::string& address : options.addresses) {
     std::vector<std::shared_ptr<grpc::Channel>> connections;
@@ -67,7 +71,13 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
       connections.push_back(
           grpc::CreateCustomChannel(address, credentials, arguments));
     }
-    channels.push_back(internal::MakeGrpcShardChannel(address, connections));
+    std::unique_ptr<internal::ShardChannel> channel =
+        internal::MakeGrpcShardChannel(address, connections);
+    if (options.one_sided.allow) {
+      channel = std::make_unique<internal::OneSidedChannel>(
+          std::move(channel), connections.front(), map_backend);
+    }
+    channels.push_back(std::move(channel));
   }
   auto core = std::make_shared<internal::ClusterCore>(
       std::move(channels), internal::MakeSystemClock(), options.retry);

@@ -10,6 +10,8 @@
 #include "client/internal/grpc_convert.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
 
@@ -42,7 +44,8 @@ class OnCancel {
 // own deadline, which a context could not give.
 class GrpcHeadStream final : public HeadStream {
  public:
-  explicit GrpcHeadStream(const HeadHeader& header) : header_(header) {}
+  GrpcHeadStream(const HeadHeader& header, std::unique_ptr<HeadInbox> inbox)
+      : header_(header), inbox_(std::move(inbox)) {}
 
   ~GrpcHeadStream() override {
     if (stream_ != nullptr && !finished_) {
@@ -75,6 +78,9 @@ class GrpcHeadStream final : public HeadStream {
   bool WriteClassWeights(std::span<const float> weights, absl::Time deadline);
   bool WriteInputs(const HeadTokens& tokens, absl::Time deadline);
   bool WriteMerged(const HeadMerged& merged, absl::Time deadline);
+  // Hands on the rows of an answer; returns how many.
+  absl::StatusOr<int64_t> LandGradient(const Response& answer, int64_t landed,
+                                       HeadGradientSink sink);
 
   absl::Status Finish(absl::Time deadline);
   absl::Status Broken(absl::Time deadline);
@@ -82,6 +88,7 @@ class GrpcHeadStream final : public HeadStream {
   absl::Status Malformed(absl::Status status);
 
   const HeadHeader header_;  // Its table's name lasts as long as `Open`.
+  const std::unique_ptr<HeadInbox> inbox_;  // Null: tokens go in messages.
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<Request, Response>> stream_;
@@ -110,7 +117,16 @@ absl::Status GrpcHeadStream::Finish(absl::Time deadline) {
   if (timed_out_ && status.error_code() == grpc::StatusCode::CANCELLED) {
     return TimedOut();
   }
-  return wire::FromGrpc(status);
+  absl::Status fault = wire::FromGrpc(status);
+  if (inbox_ == nullptr) return fault;
+  const std::string reason = wire::ReasonOf(fault);
+  // The call is made again then, on another path.
+  if (reason == wire::reasons::kMappingGone) {
+    return absl::UnavailableError(fault.message());
+  }
+  // The server itself has ended the call.
+  if (fault.ok() || !reason.empty()) inbox_->Finish();
+  return fault;
 }
 
 // The fault that ended the stream before its time.
@@ -158,6 +174,11 @@ absl::Status GrpcHeadStream::Open(v1::LmHeadService::Stub& stub,
   header.set_weighted_logit_sums(header_.weighted_logit_sums);
   header.set_predicted_rows(header_.predicted);
   header.set_coefficients(header_.coefficients);
+  if (inbox_ != nullptr) {
+    header.set_mapping(inbox_->mapping());
+    header.set_hidden_offset_bytes(inbox_->hidden_offset());
+    header.set_gradient_offset_bytes(inbox_->gradient_offset());
+  }
   stream_ = stub.PrepareAsyncLinearCrossEntropy(&context_, &queue_);
   const bool opened =
       Run(context.deadline, [&](void* tag) { stream_->StartCall(tag); }) &&
@@ -185,7 +206,9 @@ bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
                                  absl::Time deadline) {
   const int64_t row_bytes = header_.hidden_row_bytes();
   const int64_t most =
-      std::clamp<int64_t>(kMessageBytes / row_bytes, 1, kMessageTokens);
+      inbox_ != nullptr
+          ? kMessageTokens
+          : std::clamp<int64_t>(kMessageBytes / row_bytes, 1, kMessageTokens);
   Request request;
   v1::LinearCrossEntropyInputs& inputs = *request.mutable_inputs();
   for (int64_t first = 0; first < header_.token_count; first += most) {
@@ -193,8 +216,10 @@ bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
     const auto targets = tokens.targets.subspan(first, count);
     inputs.set_first_token(first);
     inputs.mutable_targets()->Assign(targets.begin(), targets.end());
-    inputs.set_hidden(tokens.hidden.data() + first * row_bytes,
-                      count * row_bytes);
+    if (inbox_ == nullptr) {
+      inputs.set_hidden(tokens.hidden.data() + first * row_bytes,
+                        count * row_bytes);
+    }
     if (!Write(request, deadline)) return false;
   }
   return true;
@@ -262,6 +287,10 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
                                         const CallContext& context) {
   const OnCancel on_cancel(context_, context.cancellation);
   const absl::Time deadline = context.deadline;
+  if (inbox_ != nullptr) {
+    const absl::Status put = inbox_->PutHidden(tokens.hidden);
+    if (!put.ok()) return Malformed(put);
+  }
   if (!WriteClassWeights(tokens.class_weights, deadline) ||
       !WriteInputs(tokens, deadline)) {
     return Broken(deadline);
@@ -293,32 +322,45 @@ absl::Status GrpcHeadStream::Gradient(const HeadMerged& merged,
   Run(deadline, [&](void* tag) { stream_->WritesDone(tag); });
   Response answer;
   int64_t landed = 0;
-  const int64_t row_bytes = header_.gradient_row_bytes();
   do {
     if (!Read(answer, deadline)) return Broken(deadline);
-    const std::string& rows = answer.gradients().hidden_gradient();
-    const auto size = static_cast<int64_t>(rows.size());
-    const int64_t count = size / row_bytes;
-    if (!answer.has_gradients() || size % row_bytes != 0 ||
-        answer.gradients().first_token() != landed ||
-        count > header_.token_count - landed) {
-      return Malformed(absl::InternalError(
-          absl::StrCat("a hidden gradient of ", size, " bytes, wanted rows of ",
-                       row_bytes, " bytes from token ", landed)));
-    }
-    const absl::Status taken = sink(landed, rows);
-    if (!taken.ok()) return Malformed(taken);
-    landed += count;
+    const absl::StatusOr<int64_t> count = LandGradient(answer, landed, sink);
+    if (!count.ok()) return Malformed(count.status());
+    landed += *count;
   } while (landed < header_.token_count);
   return End(deadline);
+}
+
+absl::StatusOr<int64_t> GrpcHeadStream::LandGradient(const Response& answer,
+                                                     int64_t landed,
+                                                     HeadGradientSink sink) {
+  const int64_t row_bytes = header_.gradient_row_bytes();
+  const v1::LinearCrossEntropyGradients& gradients = answer.gradients();
+  const std::string& rows = gradients.hidden_gradient();
+  const auto size = static_cast<int64_t>(rows.size());
+  if (inbox_ != nullptr && size == 0 &&
+      gradients.token_count() == header_.token_count) {
+    ROWHOUSE_RETURN_IF_ERROR(inbox_->ReadGradient(header_, sink));
+    return header_.token_count;
+  }
+  const int64_t count = size / row_bytes;
+  if (!answer.has_gradients() || size % row_bytes != 0 ||
+      gradients.first_token() != landed ||
+      count > header_.token_count - landed) {
+    return absl::InternalError(
+        absl::StrCat("a hidden gradient of ", size, " bytes, wanted rows of ",
+                     row_bytes, " bytes from token ", landed));
+  }
+  ROWHOUSE_RETURN_IF_ERROR(sink(landed, rows));
+  return count;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HeadStream>> OpenGrpcHeadStream(
     v1::LmHeadService::Stub& stub, const HeadHeader& header,
-    const CallContext& context) {
-  auto stream = std::make_unique<GrpcHeadStream>(header);
+    const CallContext& context, std::unique_ptr<HeadInbox> inbox) {
+  auto stream = std::make_unique<GrpcHeadStream>(header, std::move(inbox));
   ROWHOUSE_RETURN_IF_ERROR(stream->Open(stub, context));
   return stream;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "client/internal/head_inbox.h"
 #include "client/internal/head_stream.h"
 #include "rowhouse/v1/lm_head_service.grpc.pb.h"
 
@@ -12,7 +13,7 @@ namespace rowhouse::client::internal {
 /// Opens a `LinearCrossEntropy` stream and sends its header.
 absl::StatusOr<std::unique_ptr<HeadStream>> OpenGrpcHeadStream(
     v1::LmHeadService::Stub& stub, const HeadHeader& header,
-    const CallContext& context);
+    const CallContext& context, std::unique_ptr<HeadInbox> inbox = nullptr);
 
 }  // namespace rowhouse::client::internal
 

@@ -74,12 +74,16 @@ struct PullCall {
   std::optional<int64_t> exact_event = std::nullopt;
   bool return_handle = false;
   bool training = false;
+  /// Where the rows may be put, all of them in order; null where they go to
+  /// several places. A channel that does so passes none to the sink.
+  std::byte* landing = nullptr;
 };
 
 struct PullAnswer {
   int64_t event = 0;
   int64_t handle = 0;
   int64_t row_count = 0;
+  bool landed = false;  ///< At `PullCall::landing`.
 };
 
 /// Takes whole rows of an answer, the first of them at position `first_row`; in

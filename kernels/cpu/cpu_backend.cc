@@ -15,6 +15,7 @@
 #include "kernels/cpu/row_adam.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/shared_memory.h"
 
 namespace rowhouse::kernels::cpu {
 namespace {
@@ -48,6 +49,29 @@ class CpuBackend final : public Backend {
   }
 
   absl::Status Synchronize() override { return absl::OkStatus(); }
+
+  absl::StatusOr<Buffer> AllocateShared(int64_t size_bytes) override {
+    return shared_.Allocate(size_bytes);
+  }
+
+  absl::StatusOr<SharedMemory> Share(const Buffer& buffer) override {
+    return shared_.Name(buffer);
+  }
+
+  absl::StatusOr<Buffer> Map(const SharedMemory& memory,
+                             MapAccess access) override {
+    return MapSharedMemory(memory, access);
+  }
+
+  absl::Status StoreEpoch(int64_t* epoch, int64_t value) override {
+    cpu::StoreEpoch(epoch, value);
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadEpoch(const int64_t* epoch, int64_t& value) override {
+    value = cpu::LoadEpoch(epoch);
+    return absl::OkStatus();
+  }
 
   absl::Status InitializeRows(const RowTable& table,
                               const Initializer& initializer,
@@ -210,6 +234,7 @@ class CpuBackend final : public Backend {
  private:
   const std::unique_ptr<Executor> executor_;
   ScratchPool scratch_;
+  SharedMemoryFiles shared_;
 };
 
 }  // namespace

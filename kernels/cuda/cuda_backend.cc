@@ -10,11 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/dense.h"
+#include "kernels/cuda/epoch.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/head.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/ngram.h"
 #include "kernels/cuda/scratch_bytes.h"
+#include "kernels/cuda/shared_memory.h"
 #include "kernels/cuda/sparse.h"
 #include "kernels/cuda/status.h"
 #include "kernels/cuda/stream.h"
@@ -136,6 +138,47 @@ class CudaBackend final : public Backend {
 
   absl::Status Synchronize() override {
     return Run([](Stream& stream) { return stream.Synchronize(); });
+  }
+
+  absl::StatusOr<Buffer> AllocateShared(int64_t size_bytes) override {
+    return Allocate(SharedBytes(size_bytes));
+  }
+
+  absl::StatusOr<SharedMemory> Share(const Buffer& buffer) override {
+    absl::StatusOr<SharedMemory> shared;
+    absl::Status done = Run([&](Stream&) {
+      shared = NameMemory(buffer, pool_.OffsetOf(buffer));
+      return shared.status();
+    });
+    if (!done.ok()) return done;
+    return shared;
+  }
+
+  absl::StatusOr<Buffer> Map(const SharedMemory& memory, MapAccess) override {
+    absl::StatusOr<Buffer> mapped;
+    absl::Status done = Run([&](Stream&) {
+      mapped = MapMemory(memory, device_);
+      return mapped.status();
+    });
+    if (!done.ok()) return done;
+    return mapped;
+  }
+
+  absl::Status StoreEpoch(int64_t* epoch, int64_t value) override {
+    return Run([&](Stream& stream) {
+      return ToStatus(LaunchStoreEpoch(epoch, value, stream.get()),
+                      "storing an epoch");
+    });
+  }
+
+  absl::Status LoadEpoch(const int64_t* epoch, int64_t& value) override {
+    return Run([&](Stream& stream) {
+      absl::StatusOr<int64_t*> found = stream.NewHostResult<int64_t>(
+          [&value](int64_t loaded) { value = loaded; });
+      if (!found.ok()) return std::move(found).status();
+      return ToStatus(LaunchLoadEpoch(epoch, *found, stream.get()),
+                      "loading an epoch");
+    });
   }
 
   absl::Status InitializeRows(const RowTable& table,

@@ -125,8 +125,13 @@ absl::Status LandRows(Stream& stream, const void* from, void* to,
                       RowScan& scan) {
   scan = RowScan();
   if (row_count == 0) return absl::OkStatus();
+  const int64_t size_bytes = row_count * dim * SizeOf(dtype);
   absl::Status landed =
-      stream.Upload(from, to, row_count * dim * SizeOf(dtype));
+      IsDeviceMemory(from)
+          ? ToStatus(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes),
+                                     cudaMemcpyDeviceToDevice, stream.get()),
+                     "landing rows")
+          : stream.Upload(from, to, size_bytes);
   if (!landed.ok()) return landed;
   absl::StatusOr<RunContent*> result = stream.NewResult<RunContent>();
   if (!result.ok()) return std::move(result).status();

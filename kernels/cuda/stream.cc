@@ -71,14 +71,18 @@ absl::Status Stream::GrowScratch(int64_t size_bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<void*> Stream::NewResultBytes(size_t size_bytes) {
+absl::StatusOr<void*> Stream::NextResult() {
   if (result_count_ == kResultCount) {
     if (absl::Status done = Synchronize(); !done.ok()) return done;
   }
-  std::byte* const result =
-      results_.as<std::byte>() + result_count_++ * kResultBytes;
+  return results_.as<std::byte>() + result_count_++ * kResultBytes;
+}
+
+absl::StatusOr<void*> Stream::NewResultBytes(size_t size_bytes) {
+  absl::StatusOr<void*> result = NextResult();
+  if (!result.ok()) return result;
   absl::Status cleared = ToStatus(
-      cudaMemsetAsync(result, 0, size_bytes, stream_), "clearing a result");
+      cudaMemsetAsync(*result, 0, size_bytes, stream_), "clearing a result");
   if (!cleared.ok()) return cleared;
   return result;
 }

@@ -70,6 +70,18 @@ class Stream {
     return static_cast<T*>(*result);
   }
 
+  /// Page-locked memory for a kernel to write a `T` to; `Synchronize` passes it
+  /// to `use`.
+  template <typename T>
+  absl::StatusOr<T*> NewHostResult(std::function<void(const T&)> use) {
+    static_assert(sizeof(T) <= kResultBytes);
+    absl::StatusOr<void*> result = NextResult();
+    if (!result.ok()) return std::move(result).status();
+    void* const host = HostOf(*result);
+    DeliverFrom<T>(host, std::move(use));
+    return static_cast<T*>(host);
+  }
+
   /// Copies `result` to the host after the work enqueued so far;
   /// `Synchronize` passes it to `use`.
   template <typename T>
@@ -78,11 +90,7 @@ class Stream {
     absl::Status copied = ToStatus(
         LaunchPublish(result, host, sizeof(T), stream_), "reading a result");
     if (!copied.ok()) return copied;
-    deliveries_.push_back([host, use = std::move(use)] {
-      T value;
-      std::memcpy(static_cast<void*>(&value), host, sizeof(T));
-      use(value);
-    });
+    DeliverFrom<T>(host, std::move(use));
     return absl::OkStatus();
   }
 
@@ -116,6 +124,15 @@ class Stream {
   Stream() = default;
 
   absl::Status Make();
+  template <typename T>
+  void DeliverFrom(void* host, std::function<void(const T&)> use) {
+    deliveries_.push_back([host, use = std::move(use)] {
+      T value;
+      std::memcpy(static_cast<void*>(&value), host, sizeof(T));
+      use(value);
+    });
+  }
+  absl::StatusOr<void*> NextResult();
   absl::StatusOr<void*> NewResultBytes(size_t size_bytes);
   void* HostOf(const void* result) const;
 

@@ -56,6 +56,8 @@ inline constexpr std::string_view kMalformed = "MALFORMED";
 inline constexpr std::string_view kRowOutOfTable = "ROW_OUT_OF_TABLE";
 /// A row id is another shard's. Read the placement again.
 inline constexpr std::string_view kRowOfOtherShard = "ROW_OF_OTHER_SHARD";
+/// A part is said to lie outside of its mapping's inbox.
+inline constexpr std::string_view kInboxRange = "INBOX_RANGE";
 
 // NOT_FOUND.
 
@@ -98,6 +100,14 @@ inline constexpr std::string_view kNoSession = "NO_SESSION";
 inline constexpr std::string_view kNotPlaced = "NOT_PLACED";
 /// The table is of another kind than the call is for.
 inline constexpr std::string_view kTableKind = "TABLE_KIND";
+/// The server does not offer the one-sided path, or not for this table.
+inline constexpr std::string_view kNotOffered = "NOT_OFFERED";
+/// The one-sided path is for clients of the server's host.
+inline constexpr std::string_view kOtherHost = "OTHER_HOST";
+/// The one-sided path is for processes of the server's user.
+inline constexpr std::string_view kOtherUser = "OTHER_USER";
+/// The mapping has ended or was never made. Map the table again.
+inline constexpr std::string_view kMappingGone = "MAPPING_GONE";
 
 // ABORTED.
 

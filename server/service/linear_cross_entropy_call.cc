@@ -103,6 +103,10 @@ absl::Status LinearCrossEntropyCall::Open() {
   ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Shard> shard,
                             tables_.FindShard(proto.table()));
   ROWHOUSE_ASSIGN_OR_RETURN(HeadHeader header, ToHeadHeader(proto));
+  if (proto.mapping() != 0) {
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        inbox_, HeadInbox::Open(mappings_, proto, *shard, tables_.backend()));
+  }
   Shard& opened = *shard;
   active_.Attach(std::move(shard));
   BeginShardWork([&] {
@@ -174,8 +178,17 @@ absl::Status LinearCrossEntropyCall::LandInputs() {
         reasons::kBadShape, "the size of inputs.hidden", bytes,
         absl::StrCat("at most ", kMaxPayloadBytes, " bytes in one message"));
   }
-  ROWHOUSE_RETURN_IF_ERROR(head_->AppendInputs(
-      inputs.first_token(), server::SpanOf(inputs.targets()), inputs.hidden()));
+  const auto targets = server::SpanOf(inputs.targets());
+  if (inbox_ == nullptr) {
+    ROWHOUSE_RETURN_IF_ERROR(head_->AppendInputs(inputs.first_token(), targets,
+                                                 inputs.hidden()));
+  } else if (bytes > 0) {
+    return FieldError(reasons::kBadShape, "the size of inputs.hidden", bytes,
+                      "0, the header having a mapping");
+  } else {
+    ROWHOUSE_RETURN_IF_ERROR(
+        inbox_->AppendInputs(*head_, inputs.first_token(), targets));
+  }
   if (head_->inputs_complete()) {
     ComputeStatistics();
   } else {
@@ -294,6 +307,12 @@ absl::Status LinearCrossEntropyCall::FillStatistics() {
 }
 
 absl::Status LinearCrossEntropyCall::FillGradient() {
+  if (inbox_ != nullptr) {
+    ROWHOUSE_RETURN_IF_ERROR(inbox_->PutGradient(*head_));
+    written_count_ = head_->header().token_count;
+    response_.mutable_gradients()->set_token_count(written_count_);
+    return absl::OkStatus();
+  }
   const int64_t dim = active_.shard()->spec().dim;
   const auto row_bytes = dim * static_cast<int64_t>(sizeof(float));
   const int64_t count = TokensOfMessage(row_bytes);
@@ -335,7 +354,10 @@ bool LinearCrossEntropyCall::EndShardWork(const absl::Status& status) {
 
 void LinearCrossEntropyCall::End(absl::Status status) {
   const std::shared_ptr<CallTurn> turn = turn_;
-  turn->End([&] { Finish(wire::ToGrpc(active_.Outcome(std::move(status)))); });
+  turn->End([&] {
+    inbox_.reset();  // It is free before the caller hears of the end.
+    Finish(wire::ToGrpc(active_.Outcome(std::move(status))));
+  });
 }
 
 }  // namespace rowhouse::server

@@ -14,6 +14,8 @@
 #include "server/service/call_turn.h"
 #include "server/shard/shard.h"
 #include "server/table_registry.h"
+#include "server/transport/head_inbox.h"
+#include "server/transport/mappings.h"
 
 namespace rowhouse::server {
 
@@ -29,8 +31,8 @@ class LinearCrossEntropyCall final
   /// The references must outlive it.
   LinearCrossEntropyCall(ActiveCalls& calls,
                          const grpc::CallbackServerContext& context,
-                         const TableRegistry& tables)
-      : active_(calls, context), tables_(tables) {}
+                         const TableRegistry& tables, const Mappings& mappings)
+      : active_(calls, context), tables_(tables), mappings_(mappings) {}
 
   /// Begins to read, or ends the call.
   void Start();
@@ -77,10 +79,12 @@ class LinearCrossEntropyCall final
 
   ActiveCall active_;
   const TableRegistry& tables_;
+  const Mappings& mappings_;
   const std::shared_ptr<CallTurn> turn_ = std::make_shared<CallTurn>();
   v1::LinearCrossEntropyRequest request_;
   v1::LinearCrossEntropyResponse response_;
   Phase phase_ = Phase::kHeader;
+  std::unique_ptr<HeadInbox> inbox_;  // Null without a mapping.
   std::unique_ptr<HeadCall> head_;
   int64_t merged_count_ = 0;   // Tokens of merged statistics that have come.
   int64_t written_count_ = 0;  // Tokens of this phase that were written.

@@ -13,14 +13,16 @@ namespace rowhouse::server {
 /// Thread-safe.
 class LmHeadService final : public v1::LmHeadService::CallbackService {
  public:
-  /// Both must outlive it.
-  LmHeadService(TableRegistry& tables, ActiveCalls& calls)
-      : tables_(tables), calls_(calls) {}
+  /// All must outlive it.
+  LmHeadService(TableRegistry& tables, ActiveCalls& calls,
+                const Mappings& mappings)
+      : tables_(tables), calls_(calls), mappings_(mappings) {}
 
   grpc::ServerBidiReactor<v1::LinearCrossEntropyRequest,
                           v1::LinearCrossEntropyResponse>*
   LinearCrossEntropy(grpc::CallbackServerContext* context) override {
-    auto* const call = new LinearCrossEntropyCall(calls_, *context, tables_);
+    auto* const call = new LinearCrossEntropyCall(calls_, *context, tables_,
+                                                  mappings_);
     call->Start();
     return call;
   }
@@ -28,6 +30,7 @@ class LmHeadService final : public v1::LmHeadService::CallbackService {
  private:
   TableRegistry& tables_;
   ActiveCalls& calls_;
+  const Mappings& mappings_;
 };
 
 }  // namespace rowhouse::server

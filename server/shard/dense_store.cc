@@ -53,6 +53,7 @@ int64_t DenseStore::KeptBytes(const ShardSpec& spec,
 DenseStore::DenseStore(const ShardSpec& spec, const ShardLimits& limits,
                        kernels::Backend& backend)
     : spec_(spec),
+      one_sided_(limits.one_sided),
       blocks_(limits.head_blocks),
       backend_(backend),
       kept_(backend, KeptBytes(spec, limits)) {
@@ -83,8 +84,11 @@ absl::Status DenseStore::AllocateRows(int64_t columns, T*& data) {
 
 absl::Status DenseStore::AllocateArrays() {
   const int64_t elements = table_.row_count * table_.dim;
-  ROWHOUSE_RETURN_IF_ERROR(
-      Allocate(elements * kernels::SizeOf(table_.dtype), table_.weights));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      weights_,
+      AllocateWeights(backend_, elements * kernels::SizeOf(table_.dtype),
+                      one_sided_));
+  table_.weights = weights_.data();
   ROWHOUSE_RETURN_IF_ERROR(Allocate(
       elements * kernels::SizeOf(table_.main_grad_dtype), table_.main_grad));
   ROWHOUSE_RETURN_IF_ERROR(AllocateRows(table_.dim, table_.first_moment));
@@ -101,12 +105,17 @@ absl::Status DenseStore::AllocateArrays() {
 
 absl::Status DenseStore::Reset() {
   ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
-  memory_.clear();
   kept_.Free();
   folds_.Restart();
-  ROWHOUSE_RETURN_IF_ERROR(AllocateArrays());
+  // What others have mapped stays where it is.
+  const bool fresh = !one_sided_ || weights_.data() == nullptr;
+  if (fresh) {
+    { const kernels::Buffer freed(std::move(weights_)); }
+    memory_.clear();
+    ROWHOUSE_RETURN_IF_ERROR(AllocateArrays());
+  }
   ROWHOUSE_RETURN_IF_ERROR(
-      backend_.InitializeDense(table_, spec_.initializer, /*fresh=*/true));
+      backend_.InitializeDense(table_, spec_.initializer, fresh));
   return backend_.Synchronize();
 }
 

@@ -38,6 +38,7 @@ class DenseStore final : public TableStore {
   kernels::RowTable rows() const override {
     return kernels::WeightRows(table_);
   }
+  const kernels::Buffer& weights() const override { return weights_; }
   absl::Status Reset() override;
   absl::Status WriteRows(int64_t first_slot, int64_t row_count,
                          const void* rows) override;
@@ -87,10 +88,12 @@ class DenseStore final : public TableStore {
   absl::Status FoldRest(const Events& events);
 
   const ShardSpec& spec_;
+  const bool one_sided_;
   const kernels::HeadBlocks blocks_;
   kernels::Backend& backend_;
   kernels::DenseTable table_;
-  std::vector<kernels::Buffer> memory_;  // Of `table_`.
+  kernels::Buffer weights_;
+  std::vector<kernels::Buffer> memory_;  // Of the rest of `table_`.
   FoldCursor folds_;
   KeptGradients kept_;
 };

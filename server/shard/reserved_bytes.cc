@@ -36,6 +36,9 @@ struct Bytes {
 constexpr Bytes kTokenBytes{52};
 constexpr Bytes kSlot{8};
 constexpr int64_t kMostReadBytes = 1 << 20;  // Of rows, in one message.
+// The epoch word of shared rows, and what rounding the rows may take: two of a
+// GPU's pages.
+constexpr int64_t kSharingBytes = int64_t{4} << 20;
 constexpr float kSomeBias = 0;
 
 Bytes ContributionRows(const ShardSpec& spec) {
@@ -100,7 +103,8 @@ int64_t Shard::ReservedBytes(const ShardSpec& spec, const ShardLimits& limits) {
       rows * row_bytes + HeadBytes(spec, limits) +
       contribution_rows * (GradientBytes(spec) + kSlot) * Bytes{Events::kOpen} +
       contribution_rows * kHandleRows +
-      pulls_and_imports * Bytes{spec.max_pull_bytes};
+      pulls_and_imports * Bytes{spec.max_pull_bytes} +
+      Bytes{limits.one_sided ? kSharingBytes : 0};
   return total.count;
 }
 

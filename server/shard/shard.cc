@@ -61,6 +61,11 @@ class LaneShard final : public Shard {
   void GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) override;
   void OpenRecording(RecordingRequest request, std::shared_ptr<Call> call,
                      Done<std::shared_ptr<Recording>> done) override;
+  void ShareRows(std::shared_ptr<Call> call, Done<SharedRows> done) override;
+  void OpenWindow(WindowRequest request, std::shared_ptr<Call> call,
+                  Done<ReadWindow> done) override;
+  void AwaitEnd(std::shared_ptr<Call> call,
+                absl::AnyInvocable<void(absl::Status)> done) override;
   void BeginPart(PartHeader header, std::shared_ptr<Call> call,
                  Done<std::unique_ptr<PartLanding>> done) override;
   void FinishPart(std::unique_ptr<PartLanding> landing,
@@ -295,6 +300,27 @@ void LaneShard::OpenRecording(RecordingRequest request,
       call, std::move(done),
       [this, call, request = std::move(request)]() mutable {
         return core_->OpenRecording(std::move(request), std::move(call));
+      });
+}
+
+void LaneShard::ShareRows(std::shared_ptr<Call> call, Done<SharedRows> done) {
+  Answer<SharedRows>(std::move(call), std::move(done),
+                     [this] { return core_->ShareRows(); });
+}
+
+void LaneShard::OpenWindow(WindowRequest request, std::shared_ptr<Call> call,
+                           Done<ReadWindow> done) {
+  Hand<ReadWindow>(call, std::move(done),
+                   [this, call, request](Done<ReadWindow> answer) {
+                     core_->OpenWindow(request, call, std::move(answer));
+                   });
+}
+
+void LaneShard::AwaitEnd(std::shared_ptr<Call> call,
+                         absl::AnyInvocable<void(absl::Status)> done) {
+  lane_->PostInternal(
+      [this, call = std::move(call), done = std::move(done)]() mutable {
+        core_->AwaitEnd(std::move(call), std::move(done));
       });
 }
 

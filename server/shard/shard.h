@@ -76,6 +76,9 @@ struct ShardLimits {
   kernels::HeadBlocks head_blocks;
   /// What a table keeps at most of the logits of its head calls.
   int64_t logits_budget_bytes = int64_t{64} << 20;
+  /// Weights lie in memory that other processes of the host can map, and each
+  /// shard keeps an epoch word beside them.
+  bool one_sided = false;
   absl::Duration max_wait = absl::Seconds(30);
   absl::Duration lease = absl::Seconds(30);
 };
@@ -240,6 +243,27 @@ struct ShardInfo {
   std::vector<TrainerCountChange> trainer_counts;
 };
 
+/// A shard's memory as other processes map it.
+struct SharedRows {
+  kernels::SharedMemory weights;  ///< [rows of the shard, dim], row-major.
+  /// One int64, the epoch: changed before any row is, and whenever a window is
+  /// to be opened anew.
+  kernels::SharedMemory epoch;
+};
+
+/// As long as the epoch word holds `epoch`, the rows are those of `event`.
+struct ReadWindow {
+  int64_t event = 0;
+  int64_t epoch = 0;
+};
+
+/// What a window is asked for; see `PullRequest`.
+struct WindowRequest {
+  std::optional<TrainerSession> trainer = std::nullopt;
+  std::optional<int64_t> min_event = std::nullopt;
+  std::optional<int64_t> exact_event = std::nullopt;
+};
+
 class TimerQueue;
 
 /// What a `GetEventState` waits for; each that is set.
@@ -322,6 +346,18 @@ class Shard {
   virtual void OpenRecording(RecordingRequest request,
                              std::shared_ptr<Call> call,
                              Done<std::shared_ptr<Recording>> done) = 0;
+
+  // One-sided reads.
+  /// Errors:
+  ///   kFailedPrecondition  NOT_OFFERED: the limits say so, or it has no rows.
+  virtual void ShareRows(std::shared_ptr<Call> call, Done<SharedRows> done) = 0;
+  /// Waits for the event as a pull does.
+  virtual void OpenWindow(WindowRequest request, std::shared_ptr<Call> call,
+                          Done<ReadWindow> done) = 0;
+  /// Calls `done` when the shard has been closed or the caller has gone, with
+  /// the reason: its rows are not to be read any more.
+  virtual void AwaitEnd(std::shared_ptr<Call> call,
+                        absl::AnyInvocable<void(absl::Status)> done) = 0;
 
   // Contributions.
   virtual void BeginPart(PartHeader header, std::shared_ptr<Call> call,

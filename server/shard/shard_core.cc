@@ -30,7 +30,7 @@ std::unique_ptr<TableStore> MakeStore(const ShardSpec& spec,
   if (spec.dense.has_value()) {
     return std::make_unique<DenseStore>(spec, limits, backend);
   }
-  return std::make_unique<SparseStore>(spec, backend);
+  return std::make_unique<SparseStore>(spec, limits, backend);
 }
 
 }  // namespace
@@ -62,6 +62,9 @@ absl::StatusOr<std::unique_ptr<ShardCore>> ShardCore::Create(
                             Beta2History::Create(backend));
   std::unique_ptr<ShardCore> core(new ShardCore(
       spec, limits, backend, timers, std::move(wake_at), std::move(history)));
+  if (limits.one_sided) {
+    ROWHOUSE_ASSIGN_OR_RETURN(core->epoch_, RowEpoch::Create(backend));
+  }
   ROWHOUSE_RETURN_IF_ERROR(core->store_->Reset());
   return core;
 }
@@ -94,6 +97,8 @@ void ShardCore::OnTimer() {
 
 void ShardCore::Close(const absl::Status& reason) {
   if (closed_.ok()) closed_ = DeepCopy(reason);
+  // Readers ask, and learn why. A backend at fault cannot be told.
+  CloseWindows().IgnoreError();
   EndWaits();
   landings_.RevokeAll(closed_);
   head_calls_.RevokeAll(closed_);

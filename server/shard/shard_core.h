@@ -25,6 +25,7 @@
 #include "server/shard/parked.h"
 #include "server/shard/pulls.h"
 #include "server/shard/recordings.h"
+#include "server/shard/row_epoch.h"
 #include "server/shard/row_range.h"
 #include "server/shard/sessions.h"
 #include "server/shard/shard.h"
@@ -83,6 +84,13 @@ class ShardCore {
                      Done<EventState> done);
   absl::StatusOr<kernels::GradientStatistics> GetEventStatistics(int64_t event);
   ShardInfo GetInfo() const;
+
+  // One-sided reads (shard_core_windows.cc).
+  absl::StatusOr<SharedRows> ShareRows() const;
+  void OpenWindow(const WindowRequest& request, std::shared_ptr<Call> call,
+                  Done<ReadWindow> done);
+  void AwaitEnd(std::shared_ptr<Call> call,
+                absl::AnyInvocable<void(absl::Status)> done);
 
   // Recordings (shard_core_recordings.cc).
   absl::StatusOr<std::shared_ptr<Recording>> OpenRecording(
@@ -160,6 +168,11 @@ class ShardCore {
   absl::StatusOr<std::optional<PartReceipt>> JudgeHead(
       const HeadLanding& head) const;
 
+  // Ends all read windows before anything that the lane's thread writes next.
+  absl::Status BeginWrite();
+  // Ends them before it returns.
+  absl::Status CloseWindows();
+
   void DropFolds();
   absl::Status CheckCommitter(const TrainerSession& trainer) const;
   void SealNow(const TrainerSession& trainer, int64_t event);
@@ -194,6 +207,7 @@ class ShardCore {
   Pulls pulls_;
   Parked parked_;
   Recordings recordings_;
+  std::unique_ptr<RowEpoch> epoch_;  // Null unless the path is offered.
 
   std::optional<EventCommit> committed_;  // Recorded, not yet applied.
   bool waits_may_end_ = false;            // Something they wait for changed.

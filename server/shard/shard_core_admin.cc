@@ -53,6 +53,7 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
   kernels::Buffer landed;
   ROWHOUSE_RETURN_IF_ERROR(LandImport(first_row_id, row_count, rows, landed));
   pulls_.Save(store_->rows());
+  ROWHOUSE_RETURN_IF_ERROR(BeginWrite());
   const absl::Status written = store_->WriteRows(
       first_row_id - range_.first_row_id(), row_count, landed.data());
   if (!written.ok()) Break(written);
@@ -100,6 +101,7 @@ absl::StatusOr<ShardInfo> ShardCore::Reset() {
   pulls_.Save(store_->rows());
   absl::StatusOr<Beta2History> history = Beta2History::Create(backend_);
   if (!history.ok()) return std::move(history).status();
+  ROWHOUSE_RETURN_IF_ERROR(BeginWrite());
   const absl::Status reset = store_->Reset();
   if (!reset.ok()) {
     Break(reset);

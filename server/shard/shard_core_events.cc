@@ -80,11 +80,13 @@ void ShardCore::ApplyCommitted() {
 absl::Status ShardCore::RunEvent(const EventCommit& commit,
                                  kernels::EventReport& report) {
   if (commit.skip) {
+    ROWHOUSE_RETURN_IF_ERROR(CloseWindows());
     DropFolds();
     ROWHOUSE_RETURN_IF_ERROR(Usable());
     return history_.Append(1.0F);
   }
   pulls_.Save(store_->rows());
+  ROWHOUSE_RETURN_IF_ERROR(BeginWrite());
   const int32_t trainer_count =
       events_.trainer_counts().At(events_.applied() + 1);
   ROWHOUSE_ASSIGN_OR_RETURN(
@@ -118,6 +120,8 @@ absl::StatusOr<int64_t> ShardCore::OpenSession(const TrainerSession& trainer,
     head_calls_.Fence(trainer.trainer_rank);
     pulls_.DropOlder(trainer);
     waits_may_end_ = true;  // Those of the older sessions.
+    // The older sessions' too, which then learn that they are fenced.
+    ROWHOUSE_RETURN_IF_ERROR(CloseWindows());
     ROWHOUSE_RETURN_IF_ERROR(Usable());
   }
   return events_.applied();

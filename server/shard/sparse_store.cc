@@ -13,8 +13,9 @@
 
 namespace rowhouse::server {
 
-SparseStore::SparseStore(const ShardSpec& spec, kernels::Backend& backend)
-    : spec_(spec), backend_(backend) {
+SparseStore::SparseStore(const ShardSpec& spec, const ShardLimits& limits,
+                         kernels::Backend& backend)
+    : spec_(spec), one_sided_(limits.one_sided), backend_(backend) {
   table_.first_row_id = spec.placement.first_row(spec.shard_index);
   table_.row_count =
       spec.placement.end_row(spec.shard_index) - table_.first_row_id;
@@ -24,18 +25,26 @@ SparseStore::SparseStore(const ShardSpec& spec, kernels::Backend& backend)
 
 absl::Status SparseStore::Reset() {
   ROWHOUSE_RETURN_IF_ERROR(backend_.Synchronize());
+  // What others have mapped stays where it is.
+  const bool fresh = !one_sided_ || weights_.data() == nullptr;
+  if (fresh) ROWHOUSE_RETURN_IF_ERROR(AllocateArrays());
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_.InitializeRows(table_, spec_.initializer, fresh));
+  return backend_.Synchronize();
+}
+
+absl::Status SparseStore::AllocateArrays() {
   { const kernels::Buffer freed(std::move(weights_)); }
   { const kernels::Buffer freed(std::move(states_)); }
   ROWHOUSE_ASSIGN_OR_RETURN(
-      weights_, backend_.Allocate(table_.row_count * table_.row_bytes()));
+      weights_, AllocateWeights(backend_, table_.row_count * table_.row_bytes(),
+                                one_sided_));
   ROWHOUSE_ASSIGN_OR_RETURN(
       states_,
       backend_.Allocate(table_.row_count * int64_t{sizeof(kernels::RowState)}));
   table_.weights = weights_.data();
   table_.states = states_.as<kernels::RowState>();
-  ROWHOUSE_RETURN_IF_ERROR(
-      backend_.InitializeRows(table_, spec_.initializer, /*fresh=*/true));
-  return backend_.Synchronize();
+  return absl::OkStatus();
 }
 
 absl::Status SparseStore::WriteRows(int64_t first_slot, int64_t row_count,

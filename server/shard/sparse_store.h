@@ -17,9 +17,11 @@ namespace rowhouse::server {
 class SparseStore final : public TableStore {
  public:
   /// Without rows: `Reset` makes them.
-  SparseStore(const ShardSpec& spec, kernels::Backend& backend);
+  SparseStore(const ShardSpec& spec, const ShardLimits& limits,
+              kernels::Backend& backend);
 
   kernels::RowTable rows() const override { return table_; }
+  const kernels::Buffer& weights() const override { return weights_; }
   absl::Status Reset() override;
   absl::Status WriteRows(int64_t first_slot, int64_t row_count,
                          const void* rows) override;
@@ -33,7 +35,10 @@ class SparseStore final : public TableStore {
                               kernels::EventReport& report) override;
 
  private:
+  absl::Status AllocateArrays();
+
   const ShardSpec& spec_;
+  const bool one_sided_;
   kernels::Backend& backend_;
   kernels::RowTable table_;
   kernels::Buffer weights_;

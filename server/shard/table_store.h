@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
+#include "kernels/buffer.h"
 #include "server/shard/beta2_history.h"
 #include "server/shard/events.h"
 #include "server/shard/shard.h"
@@ -24,8 +25,13 @@ class TableStore {
   /// The weights, to be read.
   virtual kernels::RowTable rows() const = 0;
 
-  /// Sets all rows to their start, in fresh memory; the old is freed first, so
-  /// the reservation is never exceeded. There are no rows after an error.
+  /// The memory of `rows`; shared memory on a server that offers the one-sided
+  /// path.
+  virtual const kernels::Buffer& weights() const = 0;
+
+  /// Sets all rows to their start: in place where the weights are shared, else
+  /// in fresh memory; the old is freed first, so the reservation is never
+  /// exceeded. There are no rows after an error.
   virtual absl::Status Reset() = 0;
 
   /// Overwrites consecutive weights; `rows` is the backend's memory.
@@ -51,6 +57,13 @@ class TableStore {
                                       const Beta2History& history,
                                       kernels::EventReport& report) = 0;
 };
+
+/// Memory for a store's weights.
+inline absl::StatusOr<kernels::Buffer> AllocateWeights(
+    kernels::Backend& backend, int64_t size_bytes, bool one_sided) {
+  return one_sided ? backend.AllocateShared(size_bytes)
+                   : backend.Allocate(size_bytes);
+}
 
 }  // namespace rowhouse::server
 

@@ -14,12 +14,14 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Waited for in every case; or done when a table is made, not when rows move.
-WITHOUT_A_CASE = {"Synchronize", "SetAside", "ReserveScratch"}
+# Or the small rest of an event, and of `OneSidedGather`.
+WITHOUT_A_CASE = {"Synchronize", "SetAside", "ReserveScratch",
+                  "AllocateShared", "Map", "StoreEpoch", "LoadEpoch"}
 OVER_LOOPBACK = {
     "PullRows/batch:8192", "PullRows/batch:0", "PullLatency/rows:1",
     "PullLatency/rows:64", "PushGradients", "ApplyEvent/trainers:1",
     "ApplyEvent/trainers:2", "LinearCrossEntropy", "HiddenGradientAnswered",
-    "LossBesideClientWork"}
+    "LossBesideClientWork", "OneSidedGather", "OneSidedPull"}
 
 
 def operations(header):

@@ -20,8 +20,9 @@ namespace {
 using rowhouse::testing::IsOk;
 using rowhouse::testing::StatusIs;
 
-/// Two servers on free ports of the loopback.
-class GrpcTest : public ::testing::Test {
+/// Two servers on free ports of the loopback. The parameter: whether they offer
+/// the one-sided path, and the client takes it.
+class GrpcTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     for (int32_t index = 0; index < 2; ++index) {
@@ -30,6 +31,7 @@ class GrpcTest : public ::testing::Test {
       options_.addresses.push_back(servers_.back()->address());
     }
     options_.cluster_id = "test";
+    options_.one_sided.allow = GetParam();
     absl::StatusOr<std::unique_ptr<Cluster>> cluster =
         Cluster::Connect(options_);
     ASSERT_THAT(cluster, IsOk());
@@ -46,6 +48,7 @@ class GrpcTest : public ::testing::Test {
     config.set_backend("cpu");
     config.set_thread_count(1);
     config.set_memory_limit_bytes(int64_t{1} << 30);
+    if (GetParam()) config.mutable_one_sided();
     auto server = server::Server::Start(config);
     EXPECT_THAT(server, IsOk());
     return server.ok() ? *std::move(server) : nullptr;
@@ -80,7 +83,7 @@ class GrpcTest : public ::testing::Test {
   std::unique_ptr<Cluster> cluster_;
 };
 
-TEST_F(GrpcTest, TheServersSayWhoTheyAre) {
+TEST_P(GrpcTest, TheServersSayWhoTheyAre) {
   ASSERT_EQ(cluster_->servers().size(), 2);
   const ServerInfo& server = cluster_->servers()[1];
   EXPECT_EQ(server.server_index, 1);
@@ -90,7 +93,7 @@ TEST_F(GrpcTest, TheServersSayWhoTheyAre) {
   EXPECT_NE(server.incarnation, 0);
 }
 
-TEST_F(GrpcTest, AWrongClusterIsNamed) {
+TEST_P(GrpcTest, AWrongClusterIsNamed) {
   ClusterOptions options = options_;
   options.cluster_id = "other";
   EXPECT_THAT(Cluster::Connect(options),
@@ -103,14 +106,14 @@ TEST_F(GrpcTest, AWrongClusterIsNamed) {
                        "server index 1, wanted 0"));
 }
 
-TEST_F(GrpcTest, AServerThatIsNotThereEndsTheConnect) {
+TEST_P(GrpcTest, AServerThatIsNotThereEndsTheConnect) {
   ClusterOptions options = options_;
   options.addresses[1] = "127.0.0.1:1";
   options.connect_timeout = absl::Milliseconds(300);
   EXPECT_THAT(Cluster::Connect(options), ::testing::Not(IsOk()));
 }
 
-TEST_F(GrpcTest, ATableComesBackAsItWasMade) {
+TEST_P(GrpcTest, ATableComesBackAsItWasMade) {
   TableSpec spec = Spec();
   spec.shard_bounds = {0, 1000, 100'000};
   spec.max_pull_bytes = 1 << 20;
@@ -128,7 +131,7 @@ TEST_F(GrpcTest, ATableComesBackAsItWasMade) {
               StatusIs(absl::StatusCode::kNotFound, ""));
 }
 
-TEST_F(GrpcTest, ManyMessagesMakeOneEvent) {
+TEST_P(GrpcTest, ManyMessagesMakeOneEvent) {
   ASSERT_THAT(cluster_->CreateTable("t", Spec()), IsOk());
   const auto trainer = Join("t");
   // 5 MB each way, a repeat, and both shards in turn.
@@ -159,7 +162,7 @@ TEST_F(GrpcTest, ManyMessagesMakeOneEvent) {
   EXPECT_EQ(cluster_->Digest("t")->event, 1);
 }
 
-TEST_F(GrpcTest, ImportedRowsAreReadBack) {
+TEST_P(GrpcTest, ImportedRowsAreReadBack) {
   ASSERT_THAT(cluster_->CreateTable("t", Spec()), IsOk());
   std::vector<float> rows(10'000 * 64);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
@@ -173,7 +176,7 @@ TEST_F(GrpcTest, ImportedRowsAreReadBack) {
   EXPECT_EQ(out[63], 10'000 * 64 - 1);
 }
 
-TEST_F(GrpcTest, FaultsKeepTheirReasons) {
+TEST_P(GrpcTest, FaultsKeepTheirReasons) {
   ASSERT_THAT(cluster_->CreateTable("t", Spec()), IsOk());
   const auto trainer = Join("t");
   const std::vector<float> gradients(64);
@@ -184,7 +187,7 @@ TEST_F(GrpcTest, FaultsKeepTheirReasons) {
   EXPECT_EQ(wire::ReasonOf(pushed.status()), "EVENT_AHEAD");
 }
 
-TEST_F(GrpcTest, APullSentAheadIsServedByItsEventOrCancelled) {
+TEST_P(GrpcTest, APullSentAheadIsServedByItsEventOrCancelled) {
   ASSERT_THAT(cluster_->CreateTable("t", Spec()), IsOk());
   const auto trainer = Join("t");
   const std::vector<int64_t> row_ids = {3, 99'999};
@@ -206,7 +209,7 @@ TEST_F(GrpcTest, APullSentAheadIsServedByItsEventOrCancelled) {
   EXPECT_THAT(out, ::testing::Each(1.0F));
 }
 
-TEST_F(GrpcTest, AServerThatIsGoneEndsCallsByTheirDeadline) {
+TEST_P(GrpcTest, AServerThatIsGoneEndsCallsByTheirDeadline) {
   ASSERT_THAT(cluster_->CreateTable("t", Spec()), IsOk());
   const auto trainer = Join("t");
   servers_[1].reset();
@@ -220,7 +223,7 @@ TEST_F(GrpcTest, AServerThatIsGoneEndsCallsByTheirDeadline) {
               ::testing::HasSubstr(options_.addresses[1]));
 }
 
-TEST_F(GrpcTest, AnNgramTableTrains) {
+TEST_P(GrpcTest, AnNgramTableTrains) {
   TableSpec spec = Spec();
   spec.row_dtype = DType::kBf16;
   spec.gradient_dtype = DType::kBf16;
@@ -259,6 +262,11 @@ TEST_F(GrpcTest, AnNgramTableTrains) {
   // The gradient of every output is 1, so the embedding has fallen.
   EXPECT_THAT(out, ::testing::Contains(::testing::Gt(0x8000)));
 }
+
+INSTANTIATE_TEST_SUITE_P(Paths, GrpcTest, ::testing::Bool(),
+                         [](const auto& path) {
+                           return path.param ? "OneSided" : "GrpcOnly";
+                         });
 
 }  // namespace
 }  // namespace rowhouse::client

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/internal/cluster_core.h"
+#include "client/internal/one_sided_channel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
@@ -30,8 +32,9 @@ using rowhouse::testing::Random;
 using rowhouse::testing::StatusIs;
 
 /// Two servers on free ports of the loopback, with slices of a dense table `t`
-/// of 40 rows of 512, and its oracle.
-class LmHeadGrpcTest : public ::testing::Test {
+/// of 40 rows of 512, and its oracle. The parameter: whether they offer the
+/// one-sided path, and the client takes it for rows.
+class LmHeadGrpcTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     ClusterOptions options;
@@ -40,6 +43,7 @@ class LmHeadGrpcTest : public ::testing::Test {
       ASSERT_NE(servers_.back(), nullptr);
       options.addresses.push_back(servers_.back()->address());
     }
+    options.one_sided.allow = GetParam();
     auto cluster = Cluster::Connect(options);
     ASSERT_THAT(cluster, IsOk());
     cluster_ = *std::move(cluster);
@@ -64,6 +68,7 @@ class LmHeadGrpcTest : public ::testing::Test {
     config.set_backend("cpu");
     config.set_thread_count(1);
     config.set_memory_limit_bytes(int64_t{1} << 30);
+    if (GetParam()) config.mutable_one_sided();
     auto server = server::Server::Start(config);
     EXPECT_THAT(server, IsOk());
     return server.ok() ? *std::move(server) : nullptr;
@@ -121,7 +126,7 @@ class LmHeadGrpcTest : public ::testing::Test {
   std::unique_ptr<LmHead> head_;
 };
 
-TEST_F(LmHeadGrpcTest, ADenseTableComesBackAsItWasMade) {
+TEST_P(LmHeadGrpcTest, ADenseTableComesBackAsItWasMade) {
   EXPECT_EQ(cluster_->GetTable("t")->spec, Spec());
   const auto tables = cluster_->ListTables();
   ASSERT_THAT(tables, IsOk());
@@ -135,7 +140,7 @@ TEST_F(LmHeadGrpcTest, ADenseTableComesBackAsItWasMade) {
 }
 
 // Class weights of a slice in two messages.
-TEST_F(LmHeadGrpcTest, CallsWithAllTermsGiveTheOraclesBits) {
+TEST_P(LmHeadGrpcTest, CallsWithAllTermsGiveTheOraclesBits) {
   TableSpec spec = Spec();
   spec.row_count = 600'000;
   spec.dim = 2;
@@ -187,7 +192,7 @@ TEST_F(LmHeadGrpcTest, CallsWithAllTermsGiveTheOraclesBits) {
   }
 }
 
-TEST_F(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {
+TEST_P(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {
   const AdamWOptions step = {.learning_rate = 0.01};
   for (int64_t event = 1; event <= 3; ++event) {
     // 2 MB of bf16 or 4 MB of fp32 up, 4 MB down; no token, a push.
@@ -220,9 +225,16 @@ TEST_F(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {
     host_.Apply(step, static_cast<int>(event));
     EXPECT_EQ(cluster_->Digest("t", event)->digest, host_.Digest());
   }
+  if (!GetParam()) return;
+  for (int32_t server = 0; server < 2; ++server) {
+    EXPECT_EQ(dynamic_cast<internal::OneSidedChannel&>(
+                  cluster_->core()->channel(server))
+                  .head_count(),
+              6);
+  }
 }
 
-TEST_F(LmHeadGrpcTest, EvaluationsAndDroppedCallsLeaveNothing) {
+TEST_P(LmHeadGrpcTest, EvaluationsAndDroppedCallsLeaveNothing) {
   const HostBatch batch = RandomBatch(300);
   const auto hidden = EncodeBytes(batch.hidden_dtype, batch.hidden);
   for (int round = 0; round < 20; ++round) {
@@ -242,7 +254,7 @@ TEST_F(LmHeadGrpcTest, EvaluationsAndDroppedCallsLeaveNothing) {
   EXPECT_THAT(trainer_->WaitForEvent(1), IsOk());
 }
 
-TEST_F(LmHeadGrpcTest, FaultsKeepTheirReasons) {
+TEST_P(LmHeadGrpcTest, FaultsKeepTheirReasons) {
   HostBatch batch = RandomBatch(10);
   const auto hidden = EncodeBytes(batch.hidden_dtype, batch.hidden);
   EXPECT_EQ(wire::ReasonOf(Forward(batch, hidden, {.event = 9}).status()),
@@ -261,7 +273,7 @@ TEST_F(LmHeadGrpcTest, FaultsKeepTheirReasons) {
       StatusIs(absl::StatusCode::kInvalidArgument, "hidden state of token 1"));
 }
 
-TEST_F(LmHeadGrpcTest, AServerThatEndsACallBeforeItsInputsIsHeard) {
+TEST_P(LmHeadGrpcTest, AServerThatEndsACallBeforeItsInputsIsHeard) {
   // 4 MB of hidden states, which nobody reads.
   const HostBatch large = RandomBatch(4001);
   EXPECT_EQ(wire::ReasonOf(
@@ -271,7 +283,7 @@ TEST_F(LmHeadGrpcTest, AServerThatEndsACallBeforeItsInputsIsHeard) {
             "BAD_COUNT");
 }
 
-TEST_F(LmHeadGrpcTest, ACallEndsByItsDeadlineAndByItsTrainersEnd) {
+TEST_P(LmHeadGrpcTest, ACallEndsByItsDeadlineAndByItsTrainersEnd) {
   const HostBatch batch = RandomBatch(10);
   const auto hidden = EncodeBytes(batch.hidden_dtype, batch.hidden);
   EXPECT_THAT(
@@ -285,7 +297,7 @@ TEST_F(LmHeadGrpcTest, ACallEndsByItsDeadlineAndByItsTrainersEnd) {
               StatusIs(absl::StatusCode::kCancelled, ""));
 }
 
-TEST_F(LmHeadGrpcTest, AServerThatIsGoneEndsABackwardByItsDeadline) {
+TEST_P(LmHeadGrpcTest, AServerThatIsGoneEndsABackwardByItsDeadline) {
   const HostBatch batch = RandomBatch(10);
   const auto hidden = EncodeBytes(batch.hidden_dtype, batch.hidden);
   const auto loss = Forward(batch, hidden, {.event = 1});
@@ -296,6 +308,11 @@ TEST_F(LmHeadGrpcTest, AServerThatIsGoneEndsABackwardByItsDeadline) {
       (*loss)->Backward(1.0, gradient, {.timeout = absl::Milliseconds(300)}),
       ::testing::Not(IsOk()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Paths, LmHeadGrpcTest, ::testing::Bool(),
+                         [](const auto& path) {
+                           return path.param ? "OneSided" : "GrpcOnly";
+                         });
 
 }  // namespace
 }  // namespace rowhouse::client

@@ -38,6 +38,15 @@ struct TlsOptions {
   std::string server_name;  ///< Expected in place of the address, if not empty.
 };
 
+/// The one-sided path, which a server on this host may offer to processes of
+/// its user: rows are read in the server's own memory, which this process maps.
+/// The library takes it where it is offered, and gRPC where it is not or fails;
+/// results are the same.
+struct OneSidedOptions {
+  bool allow = true;     ///< False: gRPC only.
+  int device_index = 0;  ///< Of the GPU that gathers rows of a GPU's table.
+};
+
 struct ClusterOptions {
   /// In shard order, one a server: `host:port`, `ipv4:...`, `unix:path`.
   std::vector<std::string> addresses;
@@ -48,6 +57,7 @@ struct ClusterOptions {
   /// after about twice as long. Not under the server's own minimum.
   absl::Duration keepalive = absl::Seconds(20);
   RetryOptions retry;
+  OneSidedOptions one_sided;
   /// Asks every server who it is. Without it `Connect` calls none, and
   /// `Cluster::servers` is empty: to survey a cluster that is not whole.
   bool check_servers = true;

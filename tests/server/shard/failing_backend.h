@@ -58,6 +58,23 @@ class FailingBackend final : public kernels::Backend {
     return absl::OkStatus();
   }
   void GiveBack(int64_t size_bytes) override { aside_bytes -= size_bytes; }
+  absl::StatusOr<kernels::Buffer> AllocateShared(int64_t size_bytes) override {
+    return real_->AllocateShared(size_bytes);
+  }
+  absl::StatusOr<kernels::SharedMemory> Share(
+      const kernels::Buffer& buffer) override {
+    return real_->Share(buffer);
+  }
+  absl::StatusOr<kernels::Buffer> Map(const kernels::SharedMemory& memory,
+                                      kernels::MapAccess access) override {
+    return real_->Map(memory, access);
+  }
+  absl::Status StoreEpoch(int64_t* epoch, int64_t value) override {
+    return real_->StoreEpoch(epoch, value);
+  }
+  absl::Status LoadEpoch(const int64_t* epoch, int64_t& value) override {
+    return real_->LoadEpoch(epoch, value);
+  }
   absl::Status ReserveScratch(const kernels::ScratchNeeds& needs) override {
     if (fail_scratch) return absl::ResourceExhaustedError("no scratch");
     scratch_entry_count = needs.entry_count;

@@ -1,0 +1,226 @@
+#include "client/internal/one_sided_channel.h"
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/internal/grpc_call.h"
+#include "client/internal/grpc_convert.h"
+#include "client/internal/grpc_head_stream.h"
+#include "client/internal/head_inbox.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status_macros.h"
+
+namespace rowhouse::client::internal {
+namespace {
+
+// After so many gathers in vain the server's own snapshots serve better.
+constexpr int kMaxGathers = 3;
+
+// Whether the rows of `event` are what `call` asks for.
+bool Serves(int64_t event, const PullCall& call) {
+  if (call.exact_event.has_value()) return event == *call.exact_event;
+  return event >= call.min_event.value_or(event);
+}
+
+// The path is at fault, and not the call.
+bool IsGone(const absl::Status& status) {
+  return absl::IsUnimplemented(status) ||
+         wire::ReasonOf(status) == wire::reasons::kMappingGone;
+}
+
+// Whether the server may go on with a call that has ended here.
+bool MayGoOn(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnavailable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+OneSidedChannel::Mapping OneSidedChannel::Find(std::string_view table,
+                                               MappingUse use) {
+  Mapping replaced;  // Ends with no lock held.
+  MutexLock lock(mutex_);
+  Mapping& mapping = mappings_[{std::string(table), use}];
+  if (mapping == nullptr || mapping->MayRepeat()) {
+    replaced =
+        std::exchange(mapping, std::make_shared<TableMapping>(
+                                   stub_, std::string(table), use, backend_));
+  }
+  return mapping;
+}
+
+absl::StatusOr<PullAnswer> OneSidedChannel::Pull(const PullCall& call,
+                                                 RowSink sink,
+                                                 const CallContext& context) {
+  // Handles are of rows that the server sent.
+  if (call.handle.has_value()) {
+    return ForwardingShardChannel::Pull(call, sink, context);
+  }
+  const Mapping mapping = Find(call.table, MappingUse::kPull);
+  const absl::StatusOr<TableMapping::Use> use = mapping->Enter(context);
+  if (use.ok() && use->rows().Holds(call.row_ids)) {
+    const absl::StatusOr<std::optional<PullAnswer>> pulled =
+        PullMapped(call, *mapping, *use, sink, context);
+    if (!pulled.ok() && !IsGone(pulled.status())) return pulled.status();
+    if (pulled.ok() && pulled->has_value()) {
+      ++pulls_;
+      return **pulled;
+    }
+    if (!pulled.ok()) mapping->Break();
+  }
+  return ForwardingShardChannel::Pull(call, sink, context);
+}
+
+absl::StatusOr<TableMapping::Window> OneSidedChannel::WindowFor(
+    const PullCall& call, TableMapping& mapping, int64_t number,
+    const CallContext& context) {
+  const std::optional<TableMapping::Window> known = mapping.window();
+  if (known.has_value() && Serves(known->event, call)) return *known;
+  v1::OpenReadWindowRequest request;
+  request.set_mapping(number);
+  if (call.trainer.has_value()) {
+    *request.mutable_trainer() = ToProto(*call.trainer);
+  }
+  if (call.min_event.has_value()) request.set_min_event(*call.min_event);
+  if (call.exact_event.has_value()) request.set_exact_event(*call.exact_event);
+  v1::OpenReadWindowResponse response;
+  ROWHOUSE_RETURN_IF_ERROR(Unary(stub_,
+                                 &v1::TransportService::Stub::OpenReadWindow,
+                                 context, request, response));
+  const TableMapping::Window window{response.event(), response.epoch()};
+  mapping.OpenWindow(window);
+  return window;
+}
+
+// Nothing when events followed each other too fast, or memory is at fault.
+absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
+    const PullCall& call, TableMapping& mapping, const TableMapping::Use& use,
+    RowSink sink, const CallContext& context) {
+  const auto count = static_cast<int64_t>(call.row_ids.size());
+  std::vector<std::byte> together;
+  std::byte* out = call.landing;
+  if (out == nullptr) {
+    together.resize(static_cast<size_t>(count * use.rows().row_bytes()));
+    out = together.data();
+  }
+  for (int i = 0; i < kMaxGathers; ++i) {
+    ROWHOUSE_ASSIGN_OR_RETURN(const TableMapping::Window window,
+                              WindowFor(call, mapping, use.number(), context));
+    const absl::Status gathered = use.rows().Gather(call.row_ids, out);
+    if (after_gather_ != nullptr) after_gather_();
+    const absl::StatusOr<int64_t> epoch = use.rows().Finish();
+    if (!gathered.ok() || !epoch.ok()) {
+      mapping.Break();
+      return std::nullopt;
+    }
+    if (*epoch == window.epoch) {
+      PullAnswer answer{window.event, /*handle=*/0, count, /*landed=*/true};
+      if (call.landing != nullptr) return answer;
+      answer.landed = false;
+      ROWHOUSE_RETURN_IF_ERROR(
+          sink(0, std::string_view(reinterpret_cast<const char*>(out),
+                                   together.size())));
+      return answer;
+    }
+    ++discarded_;
+    mapping.CloseWindow(window.epoch);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<PushAnswer> OneSidedChannel::Push(const PushCall& call,
+                                                 const CallContext& context) {
+  if (call.selection->size() > 0) {
+    const Mapping mapping = Find(call.table, MappingUse::kPush);
+    const absl::StatusOr<std::optional<PushAnswer>> pushed =
+        TryPush(call, *mapping, context);
+    if (!pushed.ok()) return pushed.status();
+    if (pushed->has_value()) {
+      ++pushes_;
+      return **pushed;
+    }
+  }
+  return ForwardingShardChannel::Push(call, context);
+}
+
+// Nothing where the inbox cannot be had.
+absl::StatusOr<std::optional<PushAnswer>> OneSidedChannel::TryPush(
+    const PushCall& call, TableMapping& mapping, const CallContext& context) {
+  const absl::StatusOr<TableMapping::Use> use = mapping.Enter(context);
+  if (!use.ok() || !mapping.TakeInbox()) return std::nullopt;
+  absl::StatusOr<std::optional<PushAnswer>> result = std::nullopt;
+  const absl::StatusOr<std::optional<InboxPlace>> place = use->rows().Put(
+      *call.selection, call.handles.empty(), call.rows, call.row_bytes);
+  if (!place.ok()) {  // Memory is at fault.
+    mapping.Break();
+    return std::nullopt;
+  }
+  if (place->has_value()) {
+    const absl::StatusOr<PushAnswer> pushed =
+        PushMapped(call, *use, **place, context);
+    if (pushed.ok()) {
+      result = *pushed;
+    } else if (!IsGone(pushed.status())) {
+      result = pushed.status();
+    }
+    // The server may still read the inbox: nothing else is put there.
+    if (!pushed.ok() && (IsGone(pushed.status()) || MayGoOn(pushed.status()))) {
+      mapping.Break();
+      return result;
+    }
+  }
+  mapping.GiveInbox();
+  return result;
+}
+
+absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
+    const PushCall& call, const TableMapping::Use& use, const InboxPlace& place,
+    const CallContext& context) {
+  v1::PushInboxRequest request;
+  request.set_mapping(use.number());
+  v1::PushGradientsHeader& header = *request.mutable_header();
+  header.set_table(ResourceName(call.table));
+  *header.mutable_trainer() = ToProto(call.trainer);
+  header.set_event(call.event);
+  header.set_part(call.part);
+  header.set_dtype(ToProto(call.dtype));
+  header.set_row_count(call.selection->size());
+  header.mutable_handles()->Add(call.handles.begin(), call.handles.end());
+  if (call.seal_part_count.has_value()) {
+    header.set_seal_part_count(*call.seal_part_count);
+  }
+  request.set_row_ids_offset_bytes(place.ids_offset);
+  request.set_rows_offset_bytes(place.rows_offset);
+  v1::PushInboxResponse response;
+  ROWHOUSE_RETURN_IF_ERROR(Unary(stub_, &v1::TransportService::Stub::PushInbox,
+                                 context, request, response));
+  return PushAnswer{response.event(), response.row_count(),
+                    response.duplicate()};
+}
+
+absl::StatusOr<std::unique_ptr<HeadStream>> OneSidedChannel::OpenHead(
+    const HeadHeader& header, const CallContext& context) {
+  std::unique_ptr<HeadInbox> inbox;
+  if (header.token_count > 0) {
+    inbox =
+        HeadInbox::Take(Find(header.table, MappingUse::kHead), header, context);
+  }
+  if (inbox == nullptr) {
+    return ForwardingShardChannel::OpenHead(header, context);
+  }
+  ++heads_opened_;
+  return OpenGrpcHeadStream(heads_, header, context, std::move(inbox));
+}
+
+}  // namespace rowhouse::client::internal

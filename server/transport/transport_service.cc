@@ -1,0 +1,76 @@
+#include "server/transport/transport_service.h"
+
+#include <memory>
+#include <utility>
+
+#include "proto/wire/status_macros.h"
+#include "server/service/convert.h"
+#include "server/service/field_error.h"
+#include "server/service/unary_call.h"
+#include "server/transport/map_call.h"
+#include "server/transport/push_inbox.h"
+
+namespace rowhouse::server {
+namespace {
+
+absl::StatusOr<WindowRequest> ToWindowRequest(
+    const v1::OpenReadWindowRequest& request) {
+  WindowRequest result;
+  if (request.has_trainer()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(result.trainer, TrainerOf(request));
+  }
+  // The shard checks both.
+  if (request.has_min_event()) result.min_event = request.min_event();
+  if (request.has_exact_event()) result.exact_event = request.exact_event();
+  return result;
+}
+
+}  // namespace
+
+TransportService::TransportService(TableRegistry& tables, ActiveCalls& calls,
+                                   Mappings& mappings, OneSidedOptions options)
+    : tables_(tables),
+      calls_(calls),
+      mappings_(mappings),
+      options_(std::move(options)) {}
+
+grpc::ServerBidiReactor<v1::MapTableRequest, v1::MapTableResponse>*
+TransportService::MapTable(grpc::CallbackServerContext* context) {
+  auto* const call =
+      new MapCall(calls_, *context, tables_, mappings_, options_);
+  call->Start();
+  return call;
+}
+
+grpc::ServerUnaryReactor* TransportService::OpenReadWindow(
+    grpc::CallbackServerContext* context,
+    const v1::OpenReadWindowRequest* request,
+    v1::OpenReadWindowResponse* response) {
+  return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
+    ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<Mapping> mapping,
+                              mappings_.Find(request->mapping()));
+    ROWHOUSE_ASSIGN_OR_RETURN(WindowRequest window, ToWindowRequest(*request));
+    call.active().Attach(mapping->shard);
+    call.active().BeginWait();
+    mapping->shard->OpenWindow(
+        window, call.call(),
+        call.Ending<ReadWindow>([response](const ReadWindow& opened) {
+          response->set_event(opened.event);
+          response->set_epoch(opened.epoch);
+        }));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* TransportService::PushInbox(
+    grpc::CallbackServerContext* context, const v1::PushInboxRequest* request,
+    v1::PushInboxResponse* response) {
+  return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
+    ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mapping,
+                              mappings_.Find(request->mapping()));
+    return server::PushInbox(tables_, inboxes_, std::move(mapping), *request,
+                             *response, call);
+  });
+}
+
+}  // namespace rowhouse::server

@@ -1,0 +1,51 @@
+#include "tests/server/one_sided/child.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+
+namespace rowhouse::testing {
+namespace {
+
+constexpr char kArguments[] = "ROWHOUSE_TEST_CHILD";
+constexpr std::string_view kTold = "told: ";
+
+}  // namespace
+
+std::unique_ptr<Process> StartChild(const std::string& role,
+                                    const std::vector<std::string>& arguments) {
+  // By way of env(1): the parent has threads, which may read the environment.
+  return std::make_unique<Process>(std::vector<std::string>{
+      "/usr/bin/env",
+      std::string(kArguments) + "=" + absl::StrJoin(arguments, "|"),
+      "/proc/" + std::to_string(getpid()) + "/exe",
+      "--gtest_filter=OneSidedChild.DISABLED_" + role,
+      "--gtest_also_run_disabled_tests", "--gtest_brief=1"});
+}
+
+std::vector<std::string> ChildArguments() {
+  const char* const arguments = std::getenv(kArguments);
+  if (arguments == nullptr) return {};
+  return absl::StrSplit(arguments, '|');
+}
+
+void Tell(const std::string& line) { std::cout << kTold << line << std::endl; }
+
+std::string AwaitTold(Process& child, const std::string& what) {
+  const std::string begin = std::string(kTold) + what;
+  while (true) {
+    const std::string line = child.ReadOut();
+    if (line.starts_with(begin)) return line.substr(begin.size());
+    if (line.empty()) break;
+  }
+  ADD_FAILURE() << "the child did not say " << what << ": "
+                << child.RestOfErr();
+  return "";
+}
+
+}  // namespace rowhouse::testing
