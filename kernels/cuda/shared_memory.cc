@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -33,7 +32,7 @@ void Close(void* owner, void* /*data*/, int64_t /*size_bytes*/) {
 }  // namespace
 
 int64_t SharedBytes(int64_t size_bytes) {
-  return size_bytes == 0 ? 0 : std::max(size_bytes, kPageBytes);
+  return (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 absl::StatusOr<SharedMemory> NameMemory(const Buffer& buffer,

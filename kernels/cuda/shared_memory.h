@@ -9,8 +9,8 @@
 
 namespace rowhouse::kernels::cuda {
 
-/// Bytes to allocate for so many that are to be shared: CUDA shares whole pages
-/// of 2 MiB, with whatever else lies there.
+/// Bytes to allocate for so many that are to be shared: whole pages of 2 MiB,
+/// for CUDA shares those, with whatever else lies there.
 int64_t SharedBytes(int64_t size_bytes);
 
 /// See `Backend::Share`; `offset_bytes` is where the buffer lies in its
