@@ -82,7 +82,7 @@ TEST(ToOptionsTest, ADeviceHasLargerBlocksAndRoomForLogits) {
   auto options = ToOptions(config);
   ASSERT_THAT(options, IsOk());
   EXPECT_EQ(options->limits.head_blocks.token_count, 8192);
-  EXPECT_EQ(options->limits.head_blocks.row_count, 8192);
+  EXPECT_EQ(options->limits.head_blocks.row_count, 16000);
   EXPECT_EQ(options->limits.logits_budget_bytes, int64_t{4} << 30);
   config.set_head_row_block(100);
   config.set_logits_budget_bytes(0);
