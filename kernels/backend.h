@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,7 @@
 #include "kernels/dense_table.h"
 #include "kernels/dtype.h"
 #include "kernels/hash.h"
+#include "kernels/host_pieces.h"
 #include "kernels/linear_cross_entropy.h"
 #include "kernels/ngram.h"
 #include "kernels/row_table.h"
@@ -83,6 +85,16 @@ class Backend {
   ///   kResourceExhausted  there is too little memory; names the bytes.
   virtual absl::StatusOr<Buffer> Allocate(int64_t size_bytes) = 0;
 
+  /// The same, but not zeroed: for what is overwritten anyway.
+  virtual absl::StatusOr<Buffer> AllocateUninitialized(int64_t size_bytes) = 0;
+
+  /// Allocates host memory, aligned to 256 bytes and not initialized, that the
+  /// device copies to and from by itself: for rows on their way to the wire.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  there is too little memory; names the bytes.
+  virtual absl::StatusOr<Buffer> AllocateHost(int64_t size_bytes) = 0;
+
   /// Memory of the device, as it is now. Errors: kInternal.
   virtual absl::StatusOr<MemoryState> Memory() = 0;
 
@@ -112,10 +124,11 @@ class Backend {
   /// Waits for the thread's earlier calls and reports an error among them.
   virtual absl::Status Synchronize() = 0;
 
-  // ----------------------------------------------------------- shared memory --
+  // --------------------------------------------------------- shared memory --
   //
-  // Memory that other processes of the host and user map, and read or write on
-  // their own.
+  // Memory of the server's process that other processes of the same host and
+  // the same user map into their own, and read or write there without asking
+  // it.
 
   /// `Allocate` of memory that can be shared. It keeps to what was set aside.
   virtual absl::StatusOr<Buffer> AllocateShared(int64_t size_bytes) = 0;
@@ -141,8 +154,8 @@ class Backend {
   virtual absl::Status StoreEpoch(int64_t* epoch, int64_t value) = 0;
 
   /// Reads a word of shared memory, after all that earlier calls of this thread
-  /// read: where they saw something that was written after `StoreEpoch`, `value`
-  /// is what that stored, or newer.
+  /// read: where they saw something that was written after `StoreEpoch`,
+  /// `value` is what that stored, or newer.
   virtual absl::Status LoadEpoch(const int64_t* epoch, int64_t& value) = 0;
 
   // ------------------------------------------------------------ sparse rows --
@@ -281,9 +294,9 @@ class Backend {
   /// `p = e^(logit - max) * (probability / exp_sum)`, less `smoothing * class
   /// weight`, then less `target` at the target, then times the softcap's
   /// derivative `1 - tanh^2`, all in fp32, then rounded once to the compute
-  /// type. Vocabulary blocks are summed in order. Where the compute type is bf16
-  /// and the slice has neither bias nor softcap, `e^(logit - max)` of others than
-  /// the target may be off by 2^-10 * ln 2 of itself.
+  /// type. Vocabulary blocks are summed in order. Where the compute type is
+  /// bf16 and the slice has neither bias nor softcap, `e^(logit - max)` of
+  /// others than the target may be off by 2^-10 * ln 2 of itself.
   ///
   /// A token whose coefficients are all 0 is left out: its row is +0 whatever
   /// its hidden holds.
@@ -350,14 +363,24 @@ class Backend {
 
   // ---------------------------------------------------------------- landing --
 
-  /// Copies `row_count` rows of `dim` elements from `from`, which may be the
-  /// host's, to `to`, adds their content to `content` (`RowContent`, the first row being
-  /// at `first_position` of its part) and looks for the first element that is
-  /// not finite: one pass. `scan.non_finite_row` is relative to `from`.
-  virtual absl::Status LandRows(const void* from, void* to, int64_t row_count,
-                                int64_t dim, DType dtype,
+  /// Copies `row_count` rows of `dim` elements from `from`, host memory
+  /// cut anywhere or one piece of the device's, to `to`, adds their content to
+  /// `content` (`RowContent`, the first row being at `first_position` of its
+  /// part) and looks for the first element that is not finite: one pass.
+  /// `scan.non_finite_row` is relative to `from`.
+  virtual absl::Status LandRows(const HostPieces& from, void* to,
+                                int64_t row_count, int64_t dim, DType dtype,
                                 int64_t first_position, ContentSum& content,
                                 RowScan& scan) = 0;
+
+  /// The same of rows in one piece.
+  absl::Status LandRows(const void* from, void* to, int64_t row_count,
+                        int64_t dim, DType dtype, int64_t first_position,
+                        ContentSum& content, RowScan& scan) {
+    const auto size = static_cast<size_t>(row_count * dim * SizeOf(dtype));
+    return LandRows(std::string_view(static_cast<const char*>(from), size), to,
+                    row_count, dim, dtype, first_position, content, scan);
+  }
 
   // ----------------------------------------------------------------- n-gram --
 

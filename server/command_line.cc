@@ -21,8 +21,8 @@ ABSL_FLAG(std::string, config, "",
           "File of the server's configuration, a textproto of "
           "rowhouse.config.v1.ServerConfig. Required.");
 ABSL_FLAG(absl::optional<std::string>, listen, absl::nullopt,
-          "Address to listen on, host:port, in place of listen_address; port "
-          "0 picks a free one.");
+          "Address to listen on, host:port or unix:PATH, in place of "
+          "listen_address; port 0 picks a free one.");
 ABSL_FLAG(absl::optional<int32_t>, server_index, absl::nullopt,
           "Index of this server in its cluster, in place of server_index.");
 ABSL_FLAG(absl::optional<std::string>, backend, absl::nullopt,
@@ -94,7 +94,7 @@ std::string HelpText() {
       &text,
       "  --help\n      Prints this text.\n"
       "  --version\n      Prints the version.\n\n"
-      "Prints 'rowhouse-server listening on HOST:PORT' on stdout once it "
+      "Prints 'rowhouse-server listening on ADDRESS' on stdout once it "
       "serves.\n"
       "SIGTERM or SIGINT drains it; a second one ends it at once.\n\n"
       "Exit codes:\n"

@@ -1,8 +1,10 @@
 #include "server/config.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -12,6 +14,7 @@
 #include "proto/wire/status_macros.h"
 #include "server/service/convert.h"
 #include "server/service/field_error.h"
+#include "server/service/limits.h"
 #include "server/service/spec_validation.h"
 
 namespace rowhouse::server {
@@ -64,25 +67,83 @@ absl::Status ResolveCluster(const ServerConfig& config,
   return absl::OkStatus();
 }
 
-absl::Status ResolveAddress(const ServerConfig& config,
-                            ServerOptions& options) {
-  const std::string address =
-      config.listen_address().empty() ? "127.0.0.1:0" : config.listen_address();
+constexpr std::string_view kUnix = "unix:";
+constexpr size_t kMaxSocketPath = 107;  // Of the system.
+
+absl::Status CheckSocket(std::string_view field, const std::string& address) {
+  const std::string_view path = std::string_view(address).substr(kUnix.size());
+  if (path.starts_with('/') && path.size() <= kMaxSocketPath) {
+    return absl::OkStatus();
+  }
+  return Bad(field, Quoted(address),
+             absl::StrCat("unix: and an absolute path of at most ",
+                          kMaxSocketPath, " bytes"));
+}
+
+struct HostPort {
+  std::string host;  // A socket whole.
+  int32_t port = 0;
+};
+
+absl::StatusOr<HostPort> ParseAddress(std::string_view field,
+                                      const std::string& address,
+                                      int32_t least_port) {
+  if (address.starts_with(kUnix)) {
+    ROWHOUSE_RETURN_IF_ERROR(CheckSocket(field, address));
+    return HostPort{address, 0};
+  }
   const size_t colon = address.rfind(':');
   const std::string host = address.substr(0, colon);
   const bool bare_ipv6 = host.find(':') != std::string::npos &&
                          !(host.front() == '[' && host.back() == ']');
   int32_t port = -1;
   if (colon == std::string::npos || colon == 0 || bare_ipv6 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return Bad("listen_address", Quoted(address),
-               "host:port, with an IPv6 address in brackets and a port in "
-               "[0, 65535]");
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < least_port || port > 65535) {
+    return Bad(field, Quoted(address),
+               absl::StrCat("host:port, with an IPv6 address in brackets and a "
+                            "port in [",
+                            least_port, ", 65535], or unix: and a path"));
   }
-  options.listen_host = host;
-  options.listen_port = port;
+  return HostPort{host, port};
+}
+
+absl::Status ResolveAddresses(const ServerConfig& config,
+                              ServerOptions& options) {
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      HostPort first,
+      ParseAddress("listen_address",
+                   config.listen_address().empty() ? "127.0.0.1:0"
+                                                   : config.listen_address(),
+                   0));
+  options.listen_host = std::move(first.host);
+  options.listen_port = first.port;
+  for (int i = 0; i < config.more_listen_addresses_size(); ++i) {
+    const std::string& address = config.more_listen_addresses(i);
+    ROWHOUSE_RETURN_IF_ERROR(
+        ParseAddress(absl::StrCat("more_listen_addresses[", i, "]"), address, 1)
+            .status());
+    options.more_listen_addresses.push_back(address);
+  }
   return absl::OkStatus();
+}
+
+absl::Status ResolveInFlight(const ServerConfig& config,
+                             InFlight::Limits& limits) {
+  // Room for one message, and for the one that is read while it is written.
+  constexpr int64_t kLeast = 2 * kMaxPayloadBytes;
+  const auto resolve = [](std::string_view field, int64_t value,
+                          int64_t& limit) -> absl::Status {
+    if (value == 0) return absl::OkStatus();
+    ROWHOUSE_RETURN_IF_ERROR(
+        CheckRange(field, value, kLeast, int64_t{1} << 60));
+    limit = value;
+    return absl::OkStatus();
+  };
+  ROWHOUSE_RETURN_IF_ERROR(resolve(
+      "max_in_flight_bytes", config.max_in_flight_bytes(), limits.total_bytes));
+  return resolve("max_client_in_flight_bytes",
+                 config.max_client_in_flight_bytes(), limits.client_bytes);
 }
 
 absl::Status ResolveBackend(const ServerConfig& config,
@@ -196,11 +257,10 @@ absl::Status ResolveOneSided(const ServerConfig& config,
     options.one_sided.max_inbox_bytes = one_sided.max_inbox_bytes();
   }
   if (!one_sided.has_allocation_timeout_duration()) return absl::OkStatus();
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      options.one_sided.allocation_timeout,
-      ToDuration("one_sided.allocation_timeout_duration",
-                 one_sided.allocation_timeout_duration(),
-                 absl::ZeroDuration()));
+  ROWHOUSE_ASSIGN_OR_RETURN(options.one_sided.allocation_timeout,
+                            ToDuration("one_sided.allocation_timeout_duration",
+                                       one_sided.allocation_timeout_duration(),
+                                       absl::ZeroDuration()));
   return absl::OkStatus();
 }
 
@@ -231,7 +291,8 @@ absl::StatusOr<ServerConfig> LoadConfig(const std::string& path) {
 absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
   ServerOptions options;
   ROWHOUSE_RETURN_IF_ERROR(ResolveCluster(config, options));
-  ROWHOUSE_RETURN_IF_ERROR(ResolveAddress(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveAddresses(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveInFlight(config, options.in_flight));
   if (config.has_tls()) {
     ROWHOUSE_ASSIGN_OR_RETURN(options.tls, LoadTls(config.tls()));
   }

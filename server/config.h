@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "kernels/backend.h"
 #include "rowhouse/config/v1/server_config.pb.h"
+#include "server/in_flight.h"
 #include "server/shard/shard.h"
 #include "server/tls_files.h"
 #include "server/transport/one_sided_options.h"
@@ -21,13 +22,16 @@ struct ServerOptions {
   std::string cluster_id;
   int32_t server_index = 0;
   int32_t server_count = 1;
-  std::string listen_host;  ///< As given; an IPv6 address in brackets.
+  /// As given; an IPv6 address in brackets; or `unix:` and a path, and no port.
+  std::string listen_host;
   int32_t listen_port = 0;  ///< 0: any free one.
+  std::vector<std::string> more_listen_addresses;
   std::optional<TlsOptions> tls;
   kernels::BackendOptions backend;
   int64_t memory_limit_bytes = 0;  ///< 0: what the device has to give.
   ShardLimits limits;
   OneSidedOptions one_sided;  ///< Offered where `limits.one_sided`.
+  InFlight::Limits in_flight;
   absl::Duration drain_delay;
   absl::Duration drain_timeout;
   std::vector<config::v1::TableConfig> tables;

@@ -1,4 +1,3 @@
-#include <malloc.h>
 #include <semaphore.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/process_memory.h"
+#include "proto/wire/process.h"
 #include "rowhouse/config/v1/server_config.pb.h"
 #include "server/command_line.h"
 #include "server/server.h"
@@ -95,12 +96,6 @@ class SignalThread {
   std::thread thread_;  // Last: runs on the members above.
 };
 
-// Messages of a MiB are otherwise mapped and faulted in anew for each call.
-void KeepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 2047 << 20);
-}
-
 int Serve() {
   absl::Status logging = StartLogging();
   if (!logging.ok()) return Fail(logging);
@@ -133,7 +128,8 @@ int Main(std::span<const char* const> arguments) {
     case Task::kServe:
       break;
   }
-  KeepFreedMemory();
+  kernels::KeepFreedMemory();
+  wire::ReceiveInLargePieces();
   return Serve();
 }
 

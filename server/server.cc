@@ -1,6 +1,8 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,9 +10,11 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -97,10 +101,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   const absl::Duration patience = options.limits.one_sided
                                       ? options.one_sided.allocation_timeout
                                       : absl::ZeroDuration();
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      std::unique_ptr<Server> server,
-      RetryAllocation<std::unique_ptr<Server>>(
-          patience, [&] { return MakeTables(options); }));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
+                            RetryAllocation<std::unique_ptr<Server>>(
+                                patience, [&] { return MakeTables(options); }));
   ROWHOUSE_RETURN_IF_ERROR(server->Listen());
   return server;
 }
@@ -122,7 +125,8 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
       backend_(std::move(backend)),
       timers_(MakeSystemTimerQueue()),
       tables_(RegistryOptions(options_), *backend_, *timers_),
-      row_service_(tables_, calls_),
+      staging_(*backend_, options_.in_flight),
+      row_service_(tables_, calls_, staging_),
       event_service_(tables_, calls_),
       table_service_(tables_, calls_),
       server_service_({.cluster_id = options_.cluster_id,
@@ -144,8 +148,11 @@ Server::~Server() {
   drain_thread_.join();
 }
 
-std::string Server::address() const {
-  return absl::StrCat(options_.listen_host, ":", port_);
+std::string Server::address() const { return AddressWith(port_); }
+
+std::string Server::AddressWith(int32_t port) const {
+  if (options_.listen_host.starts_with("unix:")) return options_.listen_host;
+  return absl::StrCat(options_.listen_host, ":", port);
 }
 
 void Server::Drain() {
@@ -187,9 +194,13 @@ absl::Status Server::Listen() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   SetChannelArguments(builder);
-  const std::string wanted =
-      absl::StrCat(options_.listen_host, ":", options_.listen_port);
-  builder.AddListeningPort(wanted, ToCredentials(options_), &port_);
+  std::vector<std::string> addresses = {AddressWith(options_.listen_port)};
+  addresses.insert(addresses.end(), options_.more_listen_addresses.begin(),
+                   options_.more_listen_addresses.end());
+  std::vector<int> ports(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    builder.AddListeningPort(addresses[i], ToCredentials(options_), &ports[i]);
+  }
   builder.RegisterService(&row_service_);
   builder.RegisterService(&event_service_);
   builder.RegisterService(&table_service_);
@@ -197,15 +208,25 @@ absl::Status Server::Listen() {
   builder.RegisterService(&lm_head_service_);
   builder.RegisterService(&transport_service_);
   grpc_ = builder.BuildAndStart();
-  if (grpc_ == nullptr || port_ == 0) {
+  const auto unbound = std::find(ports.begin(), ports.end(), 0);
+  if (unbound != ports.end()) {
     return absl::UnavailableError(absl::StrCat(
-        wanted, " cannot be bound; it must be a free port of this machine"));
+        addresses[static_cast<size_t>(unbound - ports.begin())],
+        " cannot be bound; it must be a free port of this machine, or a path "
+        "where a socket can be made"));
   }
+  if (grpc_ == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat(addresses[0], " cannot be served"));
+  }
+  port_ = ports[0];
   SetHealth(true);
   drain_thread_ = std::thread([this] { RunDrain(); });
+  addresses[0] = address();
   spdlog::info("server {} of {} of cluster {}, version {}, listens on {}",
                options_.server_index, options_.server_count,
-               options_.cluster_id, std::string(Version()), address());
+               options_.cluster_id, std::string(Version()),
+               absl::StrJoin(addresses, ", "));
   LogBackend();
   return absl::OkStatus();
 }

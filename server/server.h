@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_SERVER_SERVER_H_
 #define ROWHOUSE_SERVER_SERVER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "server/service/server_service.h"
 #include "server/service/table_service.h"
 #include "server/shard/timer_queue.h"
+#include "server/staging.h"
 #include "server/table_registry.h"
 #include "server/transport/transport_service.h"
 
@@ -51,11 +53,14 @@ class Server {
   /// Drains without delay, cancels what is under way, and waits.
   ~Server();
 
-  /// The port served.
+  /// The port served; of no meaning for a socket.
   int port() const { return port_; }
 
-  /// `host:port`.
+  /// `host:port`, or `unix:path`.
   std::string address() const;
+
+  /// Rows on their way to clients.
+  const Staging& staging() const { return staging_; }
 
   /// The calls under way.
   const ActiveCalls& calls() const { return calls_; }
@@ -76,6 +81,7 @@ class Server {
       const ServerOptions& options);
   absl::Status CreateTables();
   absl::Status Listen();
+  std::string AddressWith(int32_t port) const;
   void LogBackend() const;
   void SetHealth(bool serving);
   void RunDrain() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -86,6 +92,7 @@ class Server {
   const std::unique_ptr<TimerQueue> timers_;
   TableRegistry tables_;
   ActiveCalls calls_;
+  Staging staging_;
   RowService row_service_;
   EventService event_service_;
   TableService table_service_;

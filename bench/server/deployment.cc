@@ -1,6 +1,7 @@
 #include "bench/server/deployment.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,17 +13,14 @@
 #include "absl/time/time.h"
 #include "bench/support/check.h"
 #include "bench/support/run.h"
+#include "proto/wire/process.h"
 
 namespace rowhouse::bench {
-namespace {
 
 namespace fs = std::filesystem;
-using ngram_lm::Process;
-
-constexpr std::string_view kListening = "rowhouse-server listening on ";
 
 // A new folder, removed when this goes.
-class TemporaryFolder {
+class Deployment::TemporaryFolder {
  public:
   TemporaryFolder()
       : path_((fs::temp_directory_path() / "rowhouse_bench_XXXXXX").string()) {
@@ -40,6 +38,12 @@ class TemporaryFolder {
   std::string path_;
 };
 
+namespace {
+
+using ngram_lm::Process;
+
+constexpr std::string_view kListening = "rowhouse-server listening on ";
+
 // The server of this build; where it has but a name, the one beside this
 // program.
 std::string ServerBinary() {
@@ -48,12 +52,13 @@ std::string ServerBinary() {
   return fs::read_symlink("/proc/self/exe").parent_path() / server;
 }
 
-std::string Config(std::string_view more) {
+std::string Config(const std::string& socket, std::string_view more) {
   const bool cpu = TheRun().backend.kind == kernels::BackendKind::kCpu;
   return absl::StrCat(
       "cluster_id: \"bench\"\nserver_count: 1\nbackend: \"",
       cpu ? "cpu" : "cuda", "\"\ndevice_index: ", TheRun().backend.device_index,
-      "\nthread_count: ", ThreadCount(), "\n", std::string(more));
+      "\nthread_count: ", ThreadCount(), "\nmore_listen_addresses: \"", socket,
+      "\"\n", std::string(more));
 }
 
 double SecondsOf(clockid_t clock) {
@@ -66,9 +71,11 @@ double SecondsOf(clockid_t clock) {
 }  // namespace
 
 Deployment::Deployment(std::string_view more) {
-  const TemporaryFolder folder;
-  const std::string file = folder.File("server.textproto");
-  std::ofstream(file) << Config(more);
+  wire::ReceiveInLargePieces();  // As the tools do.
+  folder_ = std::make_unique<TemporaryFolder>();
+  const std::string file = folder_->File("server.textproto");
+  const std::string socket = absl::StrCat("unix:", folder_->File("socket"));
+  std::ofstream(file) << Config(socket, more);
   server_ =
       Check(Process::Start({ServerBinary(), absl::StrCat("--config=", file),
                             "--listen=127.0.0.1:0", "--log_level=warn"}));
@@ -77,19 +84,24 @@ Deployment::Deployment(std::string_view more) {
   if (!line.starts_with(kListening)) {
     Check(absl::UnavailableError("the server did not start"));
   }
-  address_ = line.substr(kListening.size());
-  client::ClusterOptions options;
-  options.addresses = {address_};
-  options.one_sided.device_index = TheRun().backend.device_index;
-  cluster_ = Check(client::Cluster::Connect(options));
+  addresses_ = {line.substr(kListening.size()), socket};
+  for (const std::string& address : addresses_) {
+    client::ClusterOptions options;
+    options.addresses = {address};
+    options.one_sided.device_index = TheRun().backend.device_index;
+    clusters_.push_back(Check(client::Cluster::Connect(options)));
+  }
 }
 
+Deployment::~Deployment() = default;
+
 std::vector<std::unique_ptr<client::Trainer>> Deployment::MakeTable(
-    const std::string& name, const client::TableSpec& spec) {
-  Check(cluster_->CreateTable(name, spec).status());
+    const std::string& name, const client::TableSpec& spec, Wire wire) {
+  client::Cluster& cluster = this->cluster(wire);
+  Check(cluster.CreateTable(name, spec).status());
   std::vector<std::unique_ptr<client::Trainer>> trainers;
   for (int32_t rank = 0; rank < spec.trainer_count; ++rank) {
-    trainers.push_back(Check(client::Trainer::Join(*cluster_, name, rank)));
+    trainers.push_back(Check(client::Trainer::Join(cluster, name, rank)));
   }
   return trainers;
 }
@@ -98,6 +110,14 @@ CpuSeconds Deployment::Cpu() const {
   clockid_t server{};
   clock_getcpuclockid(server_->pid(), &server);
   return {SecondsOf(CLOCK_PROCESS_CPUTIME_ID), SecondsOf(server)};
+}
+
+double Deployment::ServerMemoryMib() const {
+  std::ifstream file(absl::StrCat("/proc/", server_->pid(), "/statm"));
+  int64_t all_pages = 0;
+  int64_t pages = 0;
+  file >> all_pages >> pages;
+  return static_cast<double>(pages * sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 Deployment& TheDeployment() {

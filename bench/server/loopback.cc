@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,16 @@ namespace rowhouse::bench {
 namespace {
 
 constexpr int64_t kMessageBytes = 1 << 20;
+
+double total_cpu_seconds = 0;  // NOLINT: of all passes.
+double total_bytes = 0;        // NOLINT
+
+double ProcessCpuSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 // Without sockets on the loopback there is nothing to measure.
 int Must(int result, const char* call) {
@@ -92,11 +103,16 @@ double LoopbackBytesPerSecond() {
   static std::pair<Socket, Socket> ends = Connect();
   static SampledRate sampled;
   return sampled.Of(static_cast<double>(size), [] {
+    const double before = ProcessCpuSeconds();
     std::thread sender([] { ends.first.Send(size); });
     ends.second.Receive(size);
     sender.join();
+    total_cpu_seconds += ProcessCpuSeconds() - before;
+    total_bytes += static_cast<double>(size);
   });
 }
+
+double LoopbackCpuSecondsPerByte() { return total_cpu_seconds / total_bytes; }
 
 double LoopbackRoundTripSeconds(int64_t request_bytes, int64_t response_bytes) {
   std::vector<double> seconds(static_cast<size_t>(Size(500, 5)));

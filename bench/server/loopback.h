@@ -12,6 +12,9 @@ namespace rowhouse::bench {
 /// (`SampledRate`).
 double LoopbackBytesPerSecond();
 
+/// CPU seconds of both ends for one byte of the same, so far.
+double LoopbackCpuSecondsPerByte();
+
 /// Median time, in seconds, from sending `request_bytes` until all of
 /// `response_bytes` are back.
 double LoopbackRoundTripSeconds(int64_t request_bytes, int64_t response_bytes);

@@ -50,7 +50,8 @@ class Rows {
     }
   };
 
-  explicit Rows(int64_t trainer_count) : name_(Name(trainer_count)) {
+  explicit Rows(int64_t trainer_count, int64_t wire = 0)
+      : name_(Name(trainer_count)) {
     client::TableSpec spec;
     spec.row_count = TableRows();
     spec.dim = kDim;
@@ -59,7 +60,7 @@ class Rows {
     spec.gradient_reduction = client::GradientReduction::kSum;
     const int64_t count = RowsAtOnce() / trainer_count;
     spec.max_contribution_row_count = count;
-    trainers_ = TheDeployment().MakeTable(name_, spec);
+    trainers_ = TheDeployment().MakeTable(name_, spec, static_cast<Wire>(wire));
 
     const std::vector<uint16_t> values = NormalBf16();
     for (uint64_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -102,21 +103,24 @@ template <typename Op, typename Prepare = NothingToPrepare>
 void MeasureWire(benchmark::State& state, const Work& work, Op op,
                  Prepare prepare = {}) {
   const double ceiling = LoopbackBytesPerSecond();
+  const double raw_cpu = LoopbackCpuSecondsPerByte();
   const CpuSeconds before = TheDeployment().Cpu();
   if (!Time(state, op, prepare)) return;
   const CpuSeconds after = TheDeployment().Cpu();
   Report(state, work, ceiling);
   const double gigabytes =
       work.bytes * static_cast<double>(state.iterations()) * 1e-9;
-  state.counters["client_cpu_s_per_gb"] =
-      (after.client - before.client) / gigabytes;
-  state.counters["server_cpu_s_per_gb"] =
-      (after.server - before.server) / gigabytes;
+  const double client = (after.client - before.client) / gigabytes;
+  const double server = (after.server - before.server) / gigabytes;
+  state.counters["client_cpu_s_per_gb"] = client;
+  state.counters["server_cpu_s_per_gb"] = server;
+  state.counters["cpu_s_per_gb"] = client + server;
+  state.counters["raw_cpu_s_per_gb"] = raw_cpu * 1e9;
 }
 
 // In calls of `batch` rows, one after another; 0: all in one call.
-void PullRows(benchmark::State& state) {
-  auto& rows = Kept<Rows>(1);
+void PullRowsOver(benchmark::State& state, Wire wire) {
+  auto& rows = Kept<Rows>(1, static_cast<int64_t>(wire));
   Rows::Share& share = rows.share(0);
   const size_t batch = state.range(0) != 0 ? static_cast<size_t>(state.range(0))
                                            : share.ids.size();
@@ -132,7 +136,14 @@ void PullRows(benchmark::State& state) {
     return absl::OkStatus();
   });
 }
+void PullRows(benchmark::State& state) { PullRowsOver(state, Wire::kTcp); }
 BENCHMARK(PullRows)->Apply(Defaults)->ArgName("batch")->Arg(8192)->Arg(0);
+
+// The ceiling is that of TCP, here too.
+void PullRowsFromSocket(benchmark::State& state) {
+  PullRowsOver(state, Wire::kUnixSocket);
+}
+BENCHMARK(PullRowsFromSocket)->Apply(Defaults)->ArgName("batch")->Arg(0);
 
 double Quantile(std::vector<double>& values, double share) {
   const auto at =
@@ -176,8 +187,8 @@ void PullLatency(benchmark::State& state) {
 BENCHMARK(PullLatency)->Apply(Defaults)->ArgName("rows")->Arg(1)->Arg(64);
 
 // One part, dropped again after each time.
-void PushGradients(benchmark::State& state) {
-  auto& rows = Kept<Rows>(1);
+void PushGradientsOver(benchmark::State& state, Wire wire) {
+  auto& rows = Kept<Rows>(1, static_cast<int64_t>(wire));
   Trainer& trainer = rows.trainer(0);
   Rows::Share& share = rows.share(0);
   absl::Status discarded;
@@ -191,7 +202,15 @@ void PushGradients(benchmark::State& state) {
       [&] { discarded = trainer.Discard(trainer.next_event()); });
   Check(trainer.Discard(trainer.next_event()));
 }
+void PushGradients(benchmark::State& state) {
+  PushGradientsOver(state, Wire::kTcp);
+}
 BENCHMARK(PushGradients)->Apply(Defaults);
+
+void PushGradientsToSocket(benchmark::State& state) {
+  PushGradientsOver(state, Wire::kUnixSocket);
+}
+BENCHMARK(PushGradientsToSocket)->Apply(Defaults);
 
 absl::Status Contribute(Trainer& trainer, Rows::Share& share) {
   const int64_t event = trainer.next_event();

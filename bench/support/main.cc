@@ -1,3 +1,7 @@
 #include "bench/support/run.h"
+#include "kernels/process_memory.h"
 
-int main(int argc, char** argv) { return rowhouse::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  rowhouse::kernels::KeepFreedMemory();  // As the tools do.
+  return rowhouse::bench::Main(argc, argv);
+}

@@ -1,8 +1,10 @@
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/internal/cluster_core.h"
 #include "client/internal/grpc_connection.h"
 #include "client/internal/grpc_shard_channel.h"
@@ -16,7 +18,7 @@
 namespace rowhouse::client {
 namespace {
 
-constexpr int kConnections = 2;  // A server; one connection fills one core.
+constexpr int32_t kMostConnections = 64;
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -59,6 +61,12 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
   if (options.addresses.empty()) {
     return absl::InvalidArgumentError("no address, wanted one a server");
   }
+  if (options.connection_count < 1 ||
+      options.connection_count > kMostConnections) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("connection_count ", options.connection_count,
+                     ", wanted one in [1, ", kMostConnections, "]"));
+  }
   const std::shared_ptr<grpc::ChannelCredentials> credentials =
       MakeCredentials(options);
   const grpc::ChannelArguments arguments = MakeArguments(options);
@@ -67,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
   std::vector<std::unique_ptr<internal::ShardChannel>> channels;
   for (const std::string& address : options.addresses) {
     std::vector<std::shared_ptr<grpc::Channel>> connections;
-    for (int i = 0; i < kConnections; ++i) {
+    for (int32_t i = 0; i < options.connection_count; ++i) {
       connections.push_back(
           grpc::CreateCustomChannel(address, credentials, arguments));
     }

@@ -11,6 +11,7 @@
 #include "client/internal/grpc_convert.h"
 #include "client/internal/grpc_head_stream.h"
 #include "client/internal/grpc_record_stream.h"
+#include "client/internal/grpc_rows.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
 
@@ -226,9 +227,13 @@ class GrpcShardChannel final : public ShardChannel {
   }
 
   absl::StatusOr<PullAnswer> Pull(const PullCall& call, RowSink sink,
-                                  const CallContext& context) override;
+                                  const CallContext& context) override {
+    return PullOverGrpc(Next(context).channel, call, sink, context);
+  }
   absl::StatusOr<PushAnswer> Push(const PushCall& call,
-                                  const CallContext& context) override;
+                                  const CallContext& context) override {
+    return PushOverGrpc(Next(context).channel, call, send_blocks_, context);
+  }
 
   absl::StatusOr<std::unique_ptr<RecordStream>> OpenRecording(
       const RecordCall& call, const CallContext& context) override {
@@ -257,6 +262,7 @@ class GrpcShardChannel final : public ShardChannel {
   const std::string address_;
   std::vector<std::unique_ptr<GrpcConnection>> connections_;
   std::atomic<size_t> next_ = 0;
+  wire::BlockPool send_blocks_{&MakeSendBlock};  // Of pushes.
 };
 
 absl::Status GrpcShardChannel::ImportRows(std::string_view table,
@@ -286,86 +292,6 @@ absl::Status GrpcShardChannel::ImportRows(std::string_view table,
   } while (first < row_count);
   writer->WritesDone();
   return wire::FromGrpc(writer->Finish());
-}
-
-absl::StatusOr<PullAnswer> GrpcShardChannel::Pull(const PullCall& pull,
-                                                  RowSink sink,
-                                                  const CallContext& context) {
-  v1::PullRowsRequest request;
-  request.set_table(ResourceName(pull.table));
-  if (pull.handle.has_value()) {
-    request.set_handle(*pull.handle);
-  } else {
-    request.mutable_row_ids()->Add(pull.row_ids.begin(), pull.row_ids.end());
-  }
-  if (pull.trainer.has_value()) {
-    *request.mutable_trainer() = ToProto(*pull.trainer);
-  }
-  if (pull.min_event.has_value()) request.set_min_event(*pull.min_event);
-  if (pull.exact_event.has_value()) request.set_exact_event(*pull.exact_event);
-  request.set_return_handle(pull.return_handle);
-  request.set_training(pull.training);
-  GrpcCall call(context);
-  const auto reader = Next(context).rows.PullRows(call.get(), request);
-  v1::PullRowsResponse message;
-  PullAnswer answer;
-  absl::Status landed = absl::OkStatus();
-  for (bool first = true; reader->Read(&message); first = false) {
-    if (first) {
-      answer = {message.event(), message.handle(), message.row_count()};
-    } else if (landed.ok() && message.event() != answer.event) {
-      landed = absl::InternalError("rows of two events in one answer");
-    }
-    if (landed.ok()) landed = sink(message.first_row(), message.rows());
-    if (!landed.ok()) call.get()->TryCancel();
-  }
-  const absl::Status status = wire::FromGrpc(reader->Finish());
-  if (!landed.ok()) return landed;
-  if (!status.ok()) return status;
-  return answer;
-}
-
-absl::StatusOr<PushAnswer> GrpcShardChannel::Push(const PushCall& push,
-                                                  const CallContext& context) {
-  const RowSelection& selection = *push.selection;
-  GrpcCall call(context);
-  v1::PushGradientsResponse response;
-  const auto writer = Next(context).rows.PushGradients(call.get(), &response);
-  v1::PushGradientsRequest message;
-  v1::PushGradientsHeader& header = *message.mutable_header();
-  header.set_table(ResourceName(push.table));
-  *header.mutable_trainer() = ToProto(push.trainer);
-  header.set_event(push.event);
-  header.set_part(push.part);
-  header.set_dtype(ToProto(push.dtype));
-  header.set_row_count(selection.size());
-  header.mutable_handles()->Add(push.handles.begin(), push.handles.end());
-  if (push.seal_part_count.has_value()) {
-    header.set_seal_part_count(*push.seal_part_count);
-  }
-  int64_t first = 0;
-  do {
-    const int64_t count =
-        std::min(push.message_row_count, selection.size() - first);
-    message.set_first_row(first);
-    if (push.handles.empty()) {
-      const auto ids = selection.row_ids.begin() + first;
-      message.mutable_row_ids()->Clear();
-      message.mutable_row_ids()->Add(ids, ids + count);
-    }
-    // Messages of one size keep the string, so nothing is cleared.
-    message.mutable_rows()->resize(count * push.row_bytes);
-    selection.Gather(
-        push.rows, push.row_bytes, first, count,
-        reinterpret_cast<std::byte*>(message.mutable_rows()->data()));
-    if (!writer->Write(message)) break;
-    message.clear_header();
-    first += count;
-  } while (first < selection.size());
-  writer->WritesDone();
-  ROWHOUSE_RETURN_IF_ERROR(wire::FromGrpc(writer->Finish()));
-  return PushAnswer{response.event(), response.row_count(),
-                    response.duplicate()};
 }
 
 }  // namespace

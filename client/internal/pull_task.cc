@@ -7,6 +7,19 @@ namespace rowhouse::client::internal {
 
 void PullTask::Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
                      const PullOptions& options) {
+  Begin(row_ids, out, options, [this](absl::AnyInvocable<void()> work) {
+    trainer_->cluster().pool().Schedule(std::move(work));
+  });
+}
+
+void PullTask::Run(std::span<const int64_t> row_ids, std::span<std::byte> out,
+                   const PullOptions& options) {
+  Begin(row_ids, out, options, [](absl::AnyInvocable<void()> work) { work(); });
+}
+
+void PullTask::Begin(std::span<const int64_t> row_ids, std::span<std::byte> out,
+                     const PullOptions& options,
+                     absl::FunctionRef<void(absl::AnyInvocable<void()>)> run) {
   const auto row_count = static_cast<int64_t>(row_ids.size());
   absl::Status size =
       CheckBufferSize(out.size(), row_count, trainer_->table().row_bytes());
@@ -16,9 +29,8 @@ void PullTask::Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
   if (!selections.ok()) return Finish(selections.status());
   const CallContext context =
       trainer_->cluster().Context(options.timeout, cancellation_);
-  trainer_->cluster().pool().Schedule([this, split = *std::move(selections),
-                                       row_count, out, options,
-                                       context]() mutable {
+  run([this, split = *std::move(selections), row_count, out, options,
+       context]() mutable {
     Finish(trainer_->Pull(std::move(split), row_count, out.data(), options,
                           context));
   });

@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "client/internal/cancellation.h"
 #include "client/internal/trainer_core.h"
@@ -14,7 +16,8 @@
 
 namespace rowhouse::client::internal {
 
-/// One pull on a thread of the cluster's pool. `Wait` before it is destroyed.
+/// One pull, on a thread of the cluster's pool or on the caller's. `Wait`
+/// before it is destroyed.
 ///
 /// Thread-safe.
 class PullTask {
@@ -22,9 +25,11 @@ class PullTask {
   explicit PullTask(std::shared_ptr<TrainerCore> trainer)
       : trainer_(std::move(trainer)), cancellation_(trainer_->stop()) {}
 
-  /// Called once.
+  /// One of these is called, once. `Run` returns when the pull is done.
   void Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
              const PullOptions& options);
+  void Run(std::span<const int64_t> row_ids, std::span<std::byte> out,
+           const PullOptions& options);
 
   void Cancel() { cancellation_.Cancel(); }
   bool done() const;
@@ -33,6 +38,10 @@ class PullTask {
  private:
   using Result = absl::StatusOr<std::shared_ptr<const PulledRows>>;
 
+  // Hands what is left to do to `run`.
+  void Begin(std::span<const int64_t> row_ids, std::span<std::byte> out,
+             const PullOptions& options,
+             absl::FunctionRef<void(absl::AnyInvocable<void()>)> run);
   void Finish(Result result);
 
   const std::shared_ptr<TrainerCore> trainer_;

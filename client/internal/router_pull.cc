@@ -34,8 +34,9 @@ class AnswerCheck {
       : count_(count), row_bytes_(row_bytes) {}
 
   // Returns the rows of the next message.
-  absl::StatusOr<int64_t> Next(int64_t first_row, std::string_view rows) {
-    const auto size = static_cast<int64_t>(rows.size());
+  absl::StatusOr<int64_t> Next(int64_t first_row,
+                               const kernels::HostPieces& rows) {
+    const int64_t size = rows.size_bytes();
     const int64_t found = size / row_bytes_;
     if (size % row_bytes_ != 0 || first_row != landed_ ||
         found > count_ - landed_) {
@@ -91,11 +92,12 @@ absl::Status Router::PullRun(const PullJob& job, int32_t shard, PullCall call,
         job.gate.Enter(shard, cluster_->clock(), job.context));
     absl::StatusOr<PullAnswer> pulled = channel.Pull(
         call,
-        [&](int64_t first_row, std::string_view rows) -> absl::Status {
+        [&](int64_t first_row,
+            const kernels::HostPieces& rows) -> absl::Status {
           ROWHOUSE_ASSIGN_OR_RETURN(const int64_t landed,
                                     check.Next(first_row, rows));
-          selection.Scatter(reinterpret_cast<const std::byte*>(rows.data()),
-                            row_bytes, first + first_row, landed, job.out);
+          selection.Scatter(rows, row_bytes, first + first_row, landed,
+                            job.out);
           return absl::OkStatus();
         },
         job.context);

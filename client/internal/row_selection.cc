@@ -2,13 +2,19 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/stream.h"
+#include "kernels/cpu_isa.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 
 namespace rowhouse::client::internal {
 namespace {
+
+// Answers of so much and more bypass the caches, which would not keep them.
+constexpr int64_t kStreamFromBytes = 8 << 20;
 
 // Turns positions that are one run into that run.
 void Compact(RowSelection& selection) {
@@ -36,18 +42,28 @@ void RowSelection::Gather(const std::byte* buffer, int64_t row_bytes,
   }
 }
 
-void RowSelection::Scatter(const std::byte* rows, int64_t row_bytes,
+void RowSelection::Scatter(const kernels::HostPieces& rows, int64_t row_bytes,
                            int64_t first, int64_t count,
                            std::byte* buffer) const {
   if (count == 0) return;
+  static const bool can_stream = kernels::cpu::CanStream(kernels::BestCpuIsa());
+  const bool stream = can_stream && size() * row_bytes >= kStreamFromBytes;
+  kernels::PieceReader reader(rows);
+  const auto put = [&](int64_t row, int64_t row_count) {
+    std::byte* to = buffer + position(row) * row_bytes;
+    if (!stream) return reader.Copy(to, row_count * row_bytes);
+    reader.Each(row_count * row_bytes, [&](std::string_view piece) {
+      const auto size = static_cast<int64_t>(piece.size());
+      kernels::cpu::StreamBytes(piece.data(), to, size);
+      to += size;
+    });
+  };
   if (positions.empty()) {
-    std::memcpy(buffer + position(first) * row_bytes, rows, count * row_bytes);
-    return;
+    put(first, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) put(first + i, 1);
   }
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(buffer + position(first + i) * row_bytes, rows + i * row_bytes,
-                row_bytes);
-  }
+  if (stream) kernels::cpu::EndStream();
 }
 
 absl::StatusOr<std::vector<RowSelection>> SplitRows(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/host_pieces.h"
 #include "proto/wire/placement.h"
 
 namespace rowhouse::client::internal {
@@ -29,9 +30,10 @@ struct RowSelection {
   void Gather(const std::byte* buffer, int64_t row_bytes, int64_t first,
               int64_t count, std::byte* out) const;
 
-  /// Copies them from `rows` to their places in `buffer`.
-  void Scatter(const std::byte* rows, int64_t row_bytes, int64_t first,
-               int64_t count, std::byte* buffer) const;
+  /// Copies them from `rows`, which may be cut anywhere, to their places in
+  /// `buffer`.
+  void Scatter(const kernels::HostPieces& rows, int64_t row_bytes,
+               int64_t first, int64_t count, std::byte* buffer) const;
 };
 
 /// Splits `row_ids` over the shards of a table; one selection a shard.

@@ -16,6 +16,7 @@
 #include "client/internal/cancellation.h"
 #include "client/internal/head_stream.h"
 #include "client/internal/row_selection.h"
+#include "kernels/host_pieces.h"
 #include "rowhouse/event_state.h"
 #include "rowhouse/types.h"
 
@@ -88,8 +89,8 @@ struct PullAnswer {
 
 /// Takes whole rows of an answer, the first of them at position `first_row`; in
 /// order, on the calling thread. A fault ends the call with it.
-using RowSink =
-    absl::FunctionRef<absl::Status(int64_t first_row, std::string_view rows)>;
+using RowSink = absl::FunctionRef<absl::Status(
+    int64_t first_row, const kernels::HostPieces& rows)>;
 
 struct PushCall {
   std::string_view table;

@@ -42,7 +42,9 @@ PendingPull Trainer::PullAsync(std::span<const int64_t> row_ids,
 absl::StatusOr<RowSet> Trainer::Pull(std::span<const int64_t> row_ids,
                                      std::span<std::byte> out,
                                      const PullOptions& options) {
-  return PullAsync(row_ids, out, options).Wait();
+  auto task = std::make_shared<internal::PullTask>(core_);
+  task->Run(row_ids, out, options);  // No other thread: it answers sooner.
+  return PendingPull(std::move(task)).Wait();
 }
 
 absl::Status Trainer::Repull(const RowSet& rows, std::span<std::byte> out,

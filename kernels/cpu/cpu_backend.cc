@@ -12,6 +12,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/memory.h"
+#include "kernels/cpu/recycled_memory.h"
 #include "kernels/cpu/row_adam.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/scratch.h"
@@ -34,11 +35,19 @@ class CpuBackend final : public Backend {
     return AllocateMemory(size_bytes);
   }
 
+  absl::StatusOr<Buffer> AllocateUninitialized(int64_t size_bytes) override {
+    return recycled_.Allocate(size_bytes);
+  }
+
+  absl::StatusOr<Buffer> AllocateHost(int64_t size_bytes) override {
+    return AllocateMemory(size_bytes);
+  }
+
   absl::StatusOr<MemoryState> Memory() override { return MachineMemory(); }
 
   // Pages come as they are touched, and a thread's scratch with its work.
   absl::Status SetAside(int64_t) override { return absl::OkStatus(); }
-  void GiveBack(int64_t) override {}
+  void GiveBack(int64_t) override { recycled_.Drop(); }
   absl::Status ReserveScratch(const ScratchNeeds&) override {
     return absl::OkStatus();
   }
@@ -189,7 +198,7 @@ class CpuBackend final : public Backend {
                                    blocks, kept, main_grad, bias_grad);
   }
 
-  absl::Status LandRows(const void* from, void* to, int64_t row_count,
+  absl::Status LandRows(const HostPieces& from, void* to, int64_t row_count,
                         int64_t dim, DType dtype, int64_t first_position,
                         ContentSum& content, RowScan& scan) override {
     cpu::LandRows(*executor_, from, to, row_count, dim, dtype, first_position,
@@ -235,6 +244,7 @@ class CpuBackend final : public Backend {
   const std::unique_ptr<Executor> executor_;
   ScratchPool scratch_;
   SharedMemoryFiles shared_;
+  RecycledMemory recycled_;
 };
 
 }  // namespace

@@ -22,6 +22,16 @@ inline int64_t RowGrain(int64_t row_bytes) {
                     int64_t{4096});
 }
 
+/// For loops that do no more than pass over rows on their way to or from a
+/// wire: of one message they are one thread's, for waking another takes as
+/// long.
+inline int64_t WireGrain(int64_t row_count, int64_t row_bytes) {
+  constexpr int64_t kMessageBytes = 1 << 20;
+  return row_count * row_bytes <= kMessageBytes
+             ? std::max<int64_t>(row_count, 1)
+             : RowGrain(row_bytes);
+}
+
 /// Rows to fetch ahead of the one at work, to cover a memory access.
 inline constexpr int64_t kRowsAhead = 12;
 

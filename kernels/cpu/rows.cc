@@ -84,7 +84,7 @@ void GatherRows(Executor& executor, const RowTable& table,
                       row_bytes % kLineBytes == 0 &&
                       reinterpret_cast<uintptr_t>(out) % kLineBytes == 0;
   executor.ParallelFor(
-      count, RowGrain(row_bytes), [&](int64_t begin, int64_t end) {
+      count, WireGrain(count, row_bytes), [&](int64_t begin, int64_t end) {
         auto* to = static_cast<std::byte*>(out) + begin * row_bytes;
         for (int64_t i = begin; i < end; ++i, to += row_bytes) {
           if (i + kRowsAhead < count) {

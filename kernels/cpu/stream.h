@@ -19,6 +19,9 @@ bool CanStream(CpuIsa isa);
 /// multiple of it.
 void StreamLines(const void* from, void* to, int64_t size_bytes);
 
+/// The same for any alignment and size; the ends go through the caches.
+void StreamBytes(const void* from, void* to, int64_t size_bytes);
+
 /// Makes what this thread streamed visible to the threads it hands it to.
 void EndStream();
 

@@ -97,6 +97,27 @@ class CudaBackend final : public Backend {
     return buffer;
   }
 
+  absl::StatusOr<Buffer> AllocateUninitialized(int64_t size_bytes) override {
+    absl::StatusOr<Buffer> allocated;
+    absl::Status done = Run([&](Stream&) {
+      allocated = pool_.Allocate(size_bytes);
+      return allocated.status();
+    });
+    if (!done.ok()) return done;
+    return allocated;
+  }
+
+  absl::StatusOr<Buffer> AllocateHost(int64_t size_bytes) override {
+    if (size_bytes == 0) return Buffer();
+    absl::StatusOr<Buffer> allocated;
+    absl::Status done = Run([&](Stream&) {
+      allocated = AllocatePinned(size_bytes);
+      return allocated.status();
+    });
+    if (!done.ok()) return done;
+    return allocated;
+  }
+
   absl::StatusOr<MemoryState> Memory() override {
     absl::StatusOr<MemoryState> state;
     absl::Status read = Run([&](Stream&) {
@@ -348,7 +369,7 @@ class CudaBackend final : public Backend {
     });
   }
 
-  absl::Status LandRows(const void* from, void* to, int64_t row_count,
+  absl::Status LandRows(const HostPieces& from, void* to, int64_t row_count,
                         int64_t dim, DType dtype, int64_t first_position,
                         ContentSum& content, RowScan& scan) override {
     return Run([&](Stream& stream) {

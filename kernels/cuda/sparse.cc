@@ -119,7 +119,7 @@ absl::Status Digest(Stream& stream, const RowTable& table,
                                   [&sum](uint64_t found) { sum = found; });
 }
 
-absl::Status LandRows(Stream& stream, const void* from, void* to,
+absl::Status LandRows(Stream& stream, const HostPieces& from, void* to,
                       int64_t row_count, int64_t dim, DType dtype,
                       int64_t first_position, ContentSum& content,
                       RowScan& scan) {
@@ -127,8 +127,9 @@ absl::Status LandRows(Stream& stream, const void* from, void* to,
   if (row_count == 0) return absl::OkStatus();
   const int64_t size_bytes = row_count * dim * SizeOf(dtype);
   absl::Status landed =
-      IsDeviceMemory(from)
-          ? ToStatus(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes),
+      from.pieces().size() == 1 && IsDeviceMemory(from.pieces()[0].data())
+          ? ToStatus(cudaMemcpyAsync(to, from.pieces()[0].data(),
+                                     static_cast<size_t>(size_bytes),
                                      cudaMemcpyDeviceToDevice, stream.get()),
                      "landing rows")
           : stream.Upload(from, to, size_bytes);

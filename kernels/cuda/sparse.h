@@ -37,7 +37,7 @@ absl::Status MergedStatistics(Stream& stream,
 absl::Status Digest(Stream& stream, const RowTable& table,
                     const Beta2History& history, uint64_t& sum);
 
-absl::Status LandRows(Stream& stream, const void* from, void* to,
+absl::Status LandRows(Stream& stream, const HostPieces& from, void* to,
                       int64_t row_count, int64_t dim, DType dtype,
                       int64_t first_position, ContentSum& content,
                       RowScan& scan);

@@ -92,17 +92,19 @@ void* Stream::HostOf(const void* result) const {
          (static_cast<const std::byte*>(result) - results_.as<std::byte>());
 }
 
-absl::Status Stream::Upload(const void* from, void* to, int64_t size_bytes) {
+absl::Status Stream::Upload(const HostPieces& from, void* to,
+                            int64_t size_bytes) {
+  PieceReader reader(from);
   for (int64_t done = 0; done < size_bytes; done += kPieceBytes) {
-    const auto bytes =
-        static_cast<size_t>(std::min(kPieceBytes, size_bytes - done));
+    const int64_t bytes = std::min(kPieceBytes, size_bytes - done);
     std::byte* const piece = pieces_.as<std::byte>() + piece_ * kPieceBytes;
     cudaEvent_t const free = piece_free_[piece_];
     piece_ = (piece_ + 1) % kPieceCount;
     cudaError_t error = cudaEventSynchronize(free);
     if (error == cudaSuccess) {
-      std::memcpy(piece, static_cast<const std::byte*>(from) + done, bytes);
-      error = cudaMemcpyAsync(static_cast<std::byte*>(to) + done, piece, bytes,
+      reader.Copy(piece, bytes);
+      error = cudaMemcpyAsync(static_cast<std::byte*>(to) + done, piece,
+                              static_cast<size_t>(bytes),
                               cudaMemcpyHostToDevice, stream_);
     }
     if (error == cudaSuccess) error = cudaEventRecord(free, stream_);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "kernels/cuda/publish.h"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/status.h"
+#include "kernels/host_pieces.h"
 
 namespace rowhouse::kernels::cuda {
 
@@ -111,9 +113,14 @@ class Stream {
   }
 
   /// Copies host memory `from`, which may be freed on return, to the device,
-  /// through page-locked memory: the host fills one piece while the device
+  /// through page-locked memory: the host fills one block while the device
   /// takes another.
-  absl::Status Upload(const void* from, void* to, int64_t size_bytes);
+  absl::Status Upload(const HostPieces& from, void* to, int64_t size_bytes);
+  absl::Status Upload(const void* from, void* to, int64_t size_bytes) {
+    return Upload(std::string_view(static_cast<const char*>(from),
+                                   static_cast<size_t>(size_bytes)),
+                  to, size_bytes);
+  }
 
  private:
   static constexpr int64_t kResultBytes = 4096;

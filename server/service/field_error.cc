@@ -46,6 +46,12 @@ absl::Status MissingError(std::string_view field) {
                     std::string_view("not set"), "set");
 }
 
+absl::Status NotAMessageError() {
+  return FieldError(wire::reasons::kMalformed, "a message",
+                    std::string_view("no protobuf of its type"),
+                    "bytes that its type can be parsed from");
+}
+
 std::string Quoted(std::string_view text) {
   constexpr size_t kMaxBytes = 80;
   const std::string_view head = text.substr(0, kMaxBytes);

@@ -21,6 +21,9 @@ absl::Status FieldError(std::string_view reason, std::string_view field,
 /// INVALID_ARGUMENT (MALFORMED): a required field is not set.
 absl::Status MissingError(std::string_view field);
 
+/// INVALID_ARGUMENT (MALFORMED): the bytes of a message are none of its type.
+absl::Status NotAMessageError();
+
 /// A caller's text, fit for a message: quoted, escaped, cut at 80 bytes.
 std::string Quoted(std::string_view text);
 

@@ -71,7 +71,7 @@ absl::Status ImportCall::OnMessage() {
   }
   const auto bytes_before = static_cast<int64_t>(rows_.size());
   ROWHOUSE_RETURN_IF_ERROR(
-      PayloadRowCount(message_.rows(), row_bytes_,
+      PayloadRowCount(static_cast<int64_t>(message_.rows().size()), row_bytes_,
                       {.first_row = message_.first_row(),
                        .rows_before = bytes_before / row_bytes_,
                        .rows_of_call = row_count_})

@@ -1,7 +1,6 @@
 #include "server/service/payload.h"
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -16,18 +15,17 @@ namespace reasons = wire::reasons;
 
 }  // namespace
 
-absl::StatusOr<int64_t> PayloadRowCount(const std::string& payload,
+absl::StatusOr<int64_t> PayloadRowCount(int64_t payload_bytes,
                                         int64_t row_bytes,
                                         const PayloadPosition& position) {
-  const auto bytes = static_cast<int64_t>(payload.size());
-  if (bytes > kMaxPayloadBytes) {
+  if (payload_bytes > kMaxPayloadBytes) {
     return FieldError(
-        reasons::kBadShape, "the size of rows", bytes,
+        reasons::kBadShape, "the size of rows", payload_bytes,
         absl::StrCat("at most ", kMaxPayloadBytes, " bytes in one message"));
   }
-  if (bytes % row_bytes != 0) {
+  if (payload_bytes % row_bytes != 0) {
     return FieldError(
-        reasons::kBadShape, "the size of rows", bytes,
+        reasons::kBadShape, "the size of rows", payload_bytes,
         absl::StrCat("a multiple of ", row_bytes, ", the bytes of a row"));
   }
   if (position.first_row != position.rows_before) {
@@ -35,7 +33,7 @@ absl::StatusOr<int64_t> PayloadRowCount(const std::string& payload,
         reasons::kBadOffset, "first_row", position.first_row,
         absl::StrCat(position.rows_before, ", the rows sent before"));
   }
-  const int64_t row_count = bytes / row_bytes;
+  const int64_t row_count = payload_bytes / row_bytes;
   if (row_count > position.rows_of_call - position.rows_before) {
     return FieldError(
         reasons::kBadCount, "the count of rows sent",

@@ -2,7 +2,6 @@
 #define ROWHOUSE_SERVER_SERVICE_PAYLOAD_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/statusor.h"
 
@@ -15,13 +14,13 @@ struct PayloadPosition {
   int64_t rows_of_call = 0;  ///< What the header announced.
 };
 
-/// The count of rows in `payload`.
+/// The count of rows in a payload.
 ///
 /// Errors:
 ///   kInvalidArgument  BAD_SHAPE: more than 1 MiB, or not whole rows.
 ///                     BAD_OFFSET: `first_row` is not `rows_before`.
 ///                     BAD_COUNT: more rows than announced.
-absl::StatusOr<int64_t> PayloadRowCount(const std::string& payload,
+absl::StatusOr<int64_t> PayloadRowCount(int64_t payload_bytes,
                                         int64_t row_bytes,
                                         const PayloadPosition& position);
 

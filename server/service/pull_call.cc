@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,6 +10,7 @@
 #include "kernels/dtype.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
+#include "proto/wire/row_message.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
 #include "server/service/convert.h"
@@ -90,10 +90,21 @@ absl::StatusOr<PullRequest> ToPullRequest(const v1::PullRowsRequest& request,
 }  // namespace
 
 void PullCall::Start(const TableRegistry& tables,
-                     const v1::PullRowsRequest& request) {
+                     const grpc::ByteBuffer& request) {
   absl::Status status = active_.admission();
-  if (status.ok()) status = Open(tables, request);
+  v1::PullRowsRequest parsed;
+  if (status.ok() && !wire::FromByteBuffer(request, parsed)) {
+    status = NotAMessageError();
+  }
+  if (status.ok()) status = Open(tables, parsed);
   if (!status.ok()) Finish(wire::ToGrpc(status));
+}
+
+void PullCall::OnCancel() {
+  active_.Cancel();
+  if (staging_.Withdraw(this)) {
+    Advance(Cause::kRead, absl::CancelledError("the caller has gone"));
+  }
 }
 
 absl::Status PullCall::Open(const TableRegistry& tables,
@@ -103,6 +114,11 @@ absl::Status PullCall::Open(const TableRegistry& tables,
   ROWHOUSE_ASSIGN_OR_RETURN(PullRequest pull_request,
                             ToPullRequest(request, *shard));
   row_bytes_ = RowBytes(shard->spec());
+  if (pull_request.trainer.has_value()) {
+    client_ =
+        absl::StrCat(request.table(), "/", pull_request.trainer->trainer_rank,
+                     "/", pull_request.trainer->session);
+  }
   active_.Attach(shard);
   active_.BeginWait();
   shard->OpenPull(std::move(pull_request), active_.call(),
@@ -127,6 +143,7 @@ void PullCall::OnOpened(absl::StatusOr<std::unique_ptr<Pull>> pull) {
 }
 
 void PullCall::OnWriteDone(bool ok) {
+  message_.Clear();  // Its block may be what others, or this call, wait for.
   Advance(Cause::kWritten,
           ok ? absl::OkStatus() : absl::CancelledError("the caller has gone"));
 }
@@ -176,35 +193,54 @@ PullCall::Step PullCall::NextStep() {
 }
 
 void PullCall::Write(int64_t chunk) {
-  const v1::PullRowsResponse* const message = &messages_[chunk % 2];
-  if (chunk < chunk_count_ - 1) return StartWrite(message);
+  const int64_t first_row = RowsBefore(chunk);
+  const int64_t row_count = RowsBefore(chunk + 1) - first_row;
+  v1::PullRowsResponse fields;
+  fields.set_event(pull_->event());
+  if (chunk == 0) {
+    fields.set_handle(pull_->handle());
+    fields.set_row_count(row_count_);
+  }
+  fields.set_dtype(ToProto(active_.shard()->spec().row_dtype));
+  fields.set_first_row(first_row);
+  message_ =
+      row_count == 0
+          ? wire::ToByteBuffer(fields)
+          : wire::JoinRows(
+                fields,
+                std::move(blocks_[chunk % 2]).ToSlice(row_count * row_bytes_));
+  if (chunk < chunk_count_ - 1) return StartWrite(&message_);
   // The place is free before the caller hears of the end.
   pull_.reset();
-  StartWriteAndFinish(message, grpc::WriteOptions(), grpc::Status::OK);
+  StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
 void PullCall::Read(int64_t chunk) {
-  v1::PullRowsResponse& message = messages_[chunk % 2];
-  const int64_t first_row = RowsBefore(chunk);
-  const int64_t row_count = RowsBefore(chunk + 1) - first_row;
+  if (RowsBefore(chunk + 1) == RowsBefore(chunk)) {
+    return Advance(Cause::kRead, absl::OkStatus());
+  }
+  staging_.Take(client_, this,
+                [this, chunk](absl::StatusOr<Staging::Block> block) {
+                  ReadInto(chunk, std::move(block));
+                });
+}
+
+void PullCall::ReadInto(int64_t chunk, absl::StatusOr<Staging::Block> block) {
+  if (!block.ok()) return Advance(Cause::kRead, std::move(block).status());
+  void* const rows = block->data();
+  blocks_[chunk % 2] = *std::move(block);
   // Held here: this call may end, and let go of both, before `Read` returns.
   const std::shared_ptr<Shard> shard = active_.shard();
   const std::shared_ptr<Pull> pull = pull_;
-  message.set_event(pull->event());
-  message.set_handle(chunk == 0 ? pull->handle() : 0);
-  message.set_row_count(chunk == 0 ? row_count_ : 0);
-  message.set_dtype(ToProto(shard->spec().row_dtype));
-  message.set_first_row(first_row);
-  std::string& rows = *message.mutable_rows();
-  rows.resize(static_cast<size_t>(row_count * row_bytes_));
-  if (row_count == 0) return Advance(Cause::kRead, absl::OkStatus());
-  pull->Read(row_count, rows.data(), [this](absl::Status status) {
-    Advance(Cause::kRead, std::move(status));
-  });
+  pull->Read(RowsBefore(chunk + 1) - RowsBefore(chunk), rows,
+             [this](absl::Status status) {
+               Advance(Cause::kRead, std::move(status));
+             });
 }
 
 void PullCall::End() {
   pull_.reset();
+  for (Staging::Block& block : blocks_) block = {};
   absl::Status status;
   {
     MutexLock lock(mutex_);

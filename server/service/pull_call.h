@@ -4,32 +4,38 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "kernels/mutex.h"
 #include "rowhouse/v1/row_service.pb.h"
 #include "server/service/active_calls.h"
 #include "server/shard/shard.h"
+#include "server/staging.h"
 #include "server/table_registry.h"
 
 namespace rowhouse::server {
 
 /// One PullRows call. While a chunk of rows is being written, the next one is
-/// read from the pull into the other of two messages. Deletes itself.
-class PullCall final : public grpc::ServerWriteReactor<v1::PullRowsResponse> {
+/// read from the pull into another block, from which gRPC takes it. Deletes
+/// itself.
+class PullCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  PullCall(ActiveCalls& calls, const grpc::CallbackServerContext& context)
-      : active_(calls, context) {}
+  /// `staging` must outlive it.
+  PullCall(ActiveCalls& calls, const grpc::CallbackServerContext& context,
+           Staging& staging)
+      : active_(calls, context), staging_(staging), client_(context.peer()) {}
 
   /// Checks the request and opens the pull, or ends the call.
-  void Start(const TableRegistry& tables, const v1::PullRowsRequest& request);
+  void Start(const TableRegistry& tables, const grpc::ByteBuffer& request);
 
   void OnWriteDone(bool ok) override;
-  void OnCancel() override { active_.Cancel(); }
+  void OnCancel() override;
   void OnDone() override { delete this; }
 
  private:
@@ -52,11 +58,14 @@ class PullCall final : public grpc::ServerWriteReactor<v1::PullRowsResponse> {
   Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write(int64_t chunk);
   void Read(int64_t chunk);
+  void ReadInto(int64_t chunk, absl::StatusOr<Staging::Block> block);
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t RowsBefore(int64_t chunk) const;
 
   ActiveCall active_;
+  Staging& staging_;
+  std::string client_;  // Whose room the blocks take.
 
   // Set by `OnOpened`, before the first `Advance`.
   std::shared_ptr<Pull> pull_;
@@ -65,9 +74,9 @@ class PullCall final : public grpc::ServerWriteReactor<v1::PullRowsResponse> {
   int64_t rows_per_chunk_ = 0;
   int64_t chunk_count_ = 0;
 
-  // Chunk i is in message i % 2, from the start of its read to the end of its
-  // write.
-  v1::PullRowsResponse messages_[2];
+  // Chunk i is in block i % 2, from the start of its read to that of its write.
+  Staging::Block blocks_[2];
+  grpc::ByteBuffer message_;  // What is being written.
 
   Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);

@@ -30,7 +30,7 @@ void PushCall::Start() {
 
 absl::Status PushCall::ReadNext() {
   const std::shared_ptr<ReadGate> gate = gate_;  // It outlives the call.
-  return gate->Read([this] { StartRead(&message_); });
+  return gate->Read([this] { StartRead(&received_); });
 }
 
 // A message that cannot be used ends the call at once: no read is under way
@@ -42,20 +42,23 @@ void PushCall::OnReadDone(bool ok) {
 }
 
 absl::Status PushCall::OnMessage() {
+  if (!message_.Parse(received_)) return NotAMessageError();
+  received_.Clear();
   if (header_ == nullptr) return Begin();
-  if (message_.has_header()) {
+  if (message_.fields().has_header()) {
     return FieldError(reasons::kMalformed, "header",
                       std::string_view("set in a later message"),
                       "set in the first one only");
   }
-  if (!first_landed_) ROWHOUSE_RETURN_IF_ERROR(Land(first_message_));
+  ROWHOUSE_RETURN_IF_ERROR(LandFirst());
   ROWHOUSE_RETURN_IF_ERROR(Land(message_));
+  message_.DropRows();  // Their memory is free while the next is waited for.
   return ReadNext();
 }
 
 absl::Status PushCall::Begin() {
-  if (!message_.has_header()) return MissingError("header");
-  const v1::PushGradientsHeader& header = message_.header();
+  if (!message_.fields().has_header()) return MissingError("header");
+  const v1::PushGradientsHeader& header = message_.fields().header();
   ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<Shard> shard,
                             tables_.FindShard(header.table()));
   absl::StatusOr<PushHeader> checked = CheckPushHeader(header, shard->spec());
@@ -65,7 +68,7 @@ absl::Status PushCall::Begin() {
       shard->spec().dim * kernels::SizeOf(shard->spec().gradient_dtype);
   row_count_ = header.row_count();
   by_handles_ = !header.handles().empty();
-  first_message_.Swap(&message_);
+  first_message_ = std::exchange(message_, {});
   active_.Attach(shard);
   shard->BeginPart(
       std::move(header_->part), active_.call(),
@@ -85,23 +88,31 @@ void PushCall::OnBegun(absl::StatusOr<std::unique_ptr<PartLanding>> landing) {
   if (!status.ok()) End(std::move(status));
 }
 
-absl::Status PushCall::Land(const v1::PushGradientsRequest& message) {
+absl::Status PushCall::LandFirst() {
+  if (first_landed_) return absl::OkStatus();
   first_landed_ = true;
+  const Message first = std::exchange(first_message_, {});
+  return Land(first);
+}
+
+absl::Status PushCall::Land(const Message& message) {
+  const v1::PushGradientsRequest& fields = message.fields();
+  const kernels::HostPieces rows(message.rows());
   ROWHOUSE_ASSIGN_OR_RETURN(const int64_t row_count,
-                            PayloadRowCount(message.rows(), row_bytes_,
-                                            {.first_row = message.first_row(),
+                            PayloadRowCount(rows.size_bytes(), row_bytes_,
+                                            {.first_row = fields.first_row(),
                                              .rows_before = landed_row_count_,
                                              .rows_of_call = row_count_}));
   const int64_t wanted_id_count = by_handles_ ? 0 : row_count;
-  if (message.row_ids_size() != wanted_id_count) {
+  if (fields.row_ids_size() != wanted_id_count) {
     return FieldError(reasons::kBadCount, "the count of row_ids",
-                      int64_t{message.row_ids_size()},
+                      int64_t{fields.row_ids_size()},
                       absl::StrCat(wanted_id_count,
                                    by_handles_ ? ", the header having handles"
                                                : ", the rows of the message"));
   }
-  ROWHOUSE_RETURN_IF_ERROR(landing_->Append(
-      message.first_row(), SpanOf(message.row_ids()), message.rows()));
+  ROWHOUSE_RETURN_IF_ERROR(
+      landing_->Append(fields.first_row(), SpanOf(fields.row_ids()), rows));
   landed_row_count_ += row_count;
   return absl::OkStatus();
 }
@@ -115,19 +126,23 @@ absl::Status PushCall::OnEnd() {
                       std::string_view("empty"),
                       "a header, and rows where there are some");
   }
-  if (!first_landed_) ROWHOUSE_RETURN_IF_ERROR(Land(first_message_));
+  ROWHOUSE_RETURN_IF_ERROR(LandFirst());
   ROWHOUSE_RETURN_IF_ERROR(CheckAllRowsCame(landed_row_count_, row_count_));
   active_.shard()->FinishPart(std::move(landing_), header_->seal_part_count,
                               std::move(header_->commit), active_.call(),
                               [this](absl::StatusOr<PartReceipt> receipt) {
-                                if (receipt.ok()) {
-                                  response_.set_event(receipt->event);
-                                  response_.set_row_count(receipt->row_count);
-                                  response_.set_duplicate(receipt->duplicate);
-                                }
+                                if (receipt.ok()) Answer(*receipt);
                                 End(receipt.status());
                               });
   return absl::OkStatus();
+}
+
+void PushCall::Answer(const PartReceipt& receipt) {
+  v1::PushGradientsResponse response;
+  response.set_event(receipt.event);
+  response.set_row_count(receipt.row_count);
+  response.set_duplicate(receipt.duplicate);
+  response_ = wire::ToByteBuffer(response);
 }
 
 void PushCall::End(absl::Status status) {

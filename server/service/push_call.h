@@ -7,7 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "proto/wire/row_message.h"
 #include "rowhouse/v1/row_service.pb.h"
 #include "server/service/active_calls.h"
 #include "server/service/push_header.h"
@@ -21,12 +23,11 @@ namespace rowhouse::server {
 /// threads; the first one once the lane has admitted the part. The lane ends
 /// the call when it revokes the part while the caller is waited for. Deletes
 /// itself.
-class PushCall final
-    : public grpc::ServerReadReactor<v1::PushGradientsRequest> {
+class PushCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
   /// The references must outlive it.
   PushCall(ActiveCalls& calls, const grpc::CallbackServerContext& context,
-           const TableRegistry& tables, v1::PushGradientsResponse& response)
+           const TableRegistry& tables, grpc::ByteBuffer& response)
       : active_(calls, context), tables_(tables), response_(response) {}
 
   /// Begins to read, or ends the call.
@@ -37,24 +38,29 @@ class PushCall final
   void OnDone() override { delete this; }
 
  private:
+  using Message = wire::RowMessage<v1::PushGradientsRequest>;
+
   // Afterwards the lane may have ended the call, and it may be gone.
   absl::Status ReadNext();
   absl::Status Begin();
   void OnBegun(absl::StatusOr<std::unique_ptr<PartLanding>> landing);
   absl::Status OnMessage();
   absl::Status OnEnd();
-  absl::Status Land(const v1::PushGradientsRequest& message);
+  absl::Status LandFirst();
+  absl::Status Land(const Message& message);
+  void Answer(const PartReceipt& receipt);
   void End(absl::Status status);
 
   ActiveCall active_;
   const std::shared_ptr<ReadGate> gate_ = std::make_shared<ReadGate>();
   const TableRegistry& tables_;
-  v1::PushGradientsResponse& response_;
+  grpc::ByteBuffer& response_;
 
-  v1::PushGradientsRequest message_;  // What is being read.
+  grpc::ByteBuffer received_;  // What is being read,
+  Message message_;            // and was read.
   // The first message: kept until the part is admitted, and until the next read
   // is through, so that no rows are landed on the lane's thread.
-  v1::PushGradientsRequest first_message_;
+  Message first_message_;
   bool first_landed_ = false;
 
   // Set when the first message has come; what follows is from it. Its `part`

@@ -6,15 +6,15 @@
 
 namespace rowhouse::server {
 
-grpc::ServerWriteReactor<v1::PullRowsResponse>* RowService::PullRows(
-    grpc::CallbackServerContext* context, const v1::PullRowsRequest* request) {
-  auto* const call = new PullCall(calls_, *context);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* RowService::PullRows(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  auto* const call = new PullCall(calls_, *context, staging_);
   call->Start(tables_, *request);
   return call;
 }
 
-grpc::ServerReadReactor<v1::PushGradientsRequest>* RowService::PushGradients(
-    grpc::CallbackServerContext* context, v1::PushGradientsResponse* response) {
+grpc::ServerReadReactor<grpc::ByteBuffer>* RowService::PushGradients(
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
   auto* const call = new PushCall(calls_, *context, tables_, *response);
   call->Start();
   return call;

@@ -3,26 +3,33 @@
 
 #include "rowhouse/v1/row_service.grpc.pb.h"
 #include "server/service/active_calls.h"
+#include "server/staging.h"
 #include "server/table_registry.h"
 
 namespace rowhouse::server {
+
+/// The methods of a service that take and give bytes as they are on the wire.
+using RowServiceBase = v1::RowService::WithRawCallbackMethod_PullRows<
+    v1::RowService::WithRawCallbackMethod_PushGradients<
+        v1::RowService::WithCallbackMethod_ImportRows<
+            v1::RowService::Service>>>;
 
 /// `rowhouse.v1.RowService`: one reactor a call, in pull_call, push_call and
 /// import_call.
 ///
 /// Thread-safe.
-class RowService final : public v1::RowService::CallbackService {
+class RowService final : public RowServiceBase {
  public:
-  /// Both must outlive it.
-  RowService(TableRegistry& tables, ActiveCalls& calls)
-      : tables_(tables), calls_(calls) {}
+  /// All must outlive it.
+  RowService(TableRegistry& tables, ActiveCalls& calls, Staging& staging)
+      : tables_(tables), calls_(calls), staging_(staging) {}
 
-  grpc::ServerWriteReactor<v1::PullRowsResponse>* PullRows(
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* PullRows(
       grpc::CallbackServerContext* context,
-      const v1::PullRowsRequest* request) override;
-  grpc::ServerReadReactor<v1::PushGradientsRequest>* PushGradients(
+      const grpc::ByteBuffer* request) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* PushGradients(
       grpc::CallbackServerContext* context,
-      v1::PushGradientsResponse* response) override;
+      grpc::ByteBuffer* response) override;
   grpc::ServerReadReactor<v1::ImportRowsRequest>* ImportRows(
       grpc::CallbackServerContext* context,
       v1::ImportRowsResponse* response) override;
@@ -30,6 +37,7 @@ class RowService final : public v1::RowService::CallbackService {
  private:
   TableRegistry& tables_;
   ActiveCalls& calls_;
+  Staging& staging_;
 };
 
 }  // namespace rowhouse::server

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Landing>> Landing::Create(
                                       int64_t{1}, row_count);
       ROWHOUSE_ASSIGN_OR_RETURN(
           landing->scratch_,
-          shard.backend.Allocate(rows * landing->row_bytes_));
+          shard.backend.AllocateUninitialized(rows * landing->row_bytes_));
       break;
     }
     case LandingPlan::Mode::kIgnore:
@@ -97,7 +96,7 @@ PartContent Landing::content() const {
 
 absl::Status Landing::Append(int64_t first_row,
                              std::span<const int64_t> row_ids,
-                             std::string_view rows) {
+                             const kernels::HostPieces& rows) {
   if (!fault_.ok()) return DeepCopy(fault_);
   absl::Status landed = Land(first_row, row_ids, rows);
   if (landed.ok()) return landed;
@@ -108,10 +107,11 @@ absl::Status Landing::Append(int64_t first_row,
 }
 
 absl::Status Landing::Land(int64_t first_row, std::span<const int64_t> row_ids,
-                           std::string_view rows) {
+                           const kernels::HostPieces& rows) {
+  const int64_t size_bytes = rows.size_bytes();
   ROWHOUSE_RETURN_IF_ERROR(plan_.ticket->Check());
-  ROWHOUSE_RETURN_IF_ERROR(CheckShape(first_row, row_ids, rows));
-  const auto row_count = static_cast<int64_t>(rows.size()) / row_bytes_;
+  ROWHOUSE_RETURN_IF_ERROR(CheckShape(first_row, row_ids, size_bytes));
+  const int64_t row_count = size_bytes / row_bytes_;
   if (plan_.mode != LandingPlan::Mode::kIgnore) {
     ROWHOUSE_RETURN_IF_ERROR(FindSlots(row_ids, row_count));
     ROWHOUSE_RETURN_IF_ERROR(LandRows(rows, row_count));
@@ -122,9 +122,8 @@ absl::Status Landing::Land(int64_t first_row, std::span<const int64_t> row_ids,
 
 absl::Status Landing::CheckShape(int64_t first_row,
                                  std::span<const int64_t> row_ids,
-                                 std::string_view rows) const {
+                                 int64_t size_bytes) const {
   if (first_row != received_) return BadOffset(first_row, received_);
-  const auto size_bytes = static_cast<int64_t>(rows.size());
   const int64_t row_count = size_bytes / row_bytes_;
   if (size_bytes % row_bytes_ != 0) {
     return BadShapeError("bytes of whole rows", size_bytes,
@@ -166,16 +165,19 @@ absl::Status Landing::FindSlots(std::span<const int64_t> row_ids,
                              row_count * static_cast<int64_t>(sizeof(int64_t)));
 }
 
-absl::Status Landing::LandRows(std::string_view rows, int64_t row_count) {
+absl::Status Landing::LandRows(const kernels::HostPieces& rows,
+                               int64_t row_count) {
+  kernels::PieceReader reader(rows);
   const bool stage = plan_.mode == LandingPlan::Mode::kStage;
   const int64_t step = stage ? row_count : scratch_.size_bytes() / row_bytes_;
   for (int64_t first = 0; first < row_count; first += step) {
     const int64_t count = std::min(step, row_count - first);
     void* to = stage ? staged_.rows() + (received_ + first) * row_bytes_
                      : scratch_.data();
+    const auto pieces = reader.Take(count * row_bytes_);
     kernels::RowScan scan;
     ROWHOUSE_RETURN_IF_ERROR(shard_.backend.LandRows(
-        rows.data() + first * row_bytes_, to, count, shard_.spec.dim,
+        kernels::HostPieces(pieces), to, count, shard_.spec.dim,
         shard_.spec.gradient_dtype, received_ + first, rows_, scan));
     ROWHOUSE_RETURN_IF_ERROR(shard_.backend.Synchronize());
     if (scan.non_finite_row != kernels::RowScan::kNone &&

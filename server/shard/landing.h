@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
+#include "kernels/host_pieces.h"
 #include "server/shard/handles.h"
 #include "server/shard/landings.h"
 #include "server/shard/ledger.h"
@@ -55,7 +55,7 @@ class Landing final : public PartLanding {
   ~Landing() override;
 
   absl::Status Append(int64_t first_row, std::span<const int64_t> row_ids,
-                      std::string_view rows) override;
+                      const kernels::HostPieces& rows) override;
 
   void set_on_revoked(
       absl::AnyInvocable<void(absl::Status)> on_revoked) override {
@@ -81,11 +81,11 @@ class Landing final : public PartLanding {
   Landing(const LandingShard& shard, LandingPlan plan);
 
   absl::Status Land(int64_t first_row, std::span<const int64_t> row_ids,
-                    std::string_view rows);
+                    const kernels::HostPieces& rows);
   absl::Status CheckShape(int64_t first_row, std::span<const int64_t> row_ids,
-                          std::string_view rows) const;
+                          int64_t size_bytes) const;
   absl::Status FindSlots(std::span<const int64_t> row_ids, int64_t row_count);
-  absl::Status LandRows(std::string_view rows, int64_t row_count);
+  absl::Status LandRows(const kernels::HostPieces& rows, int64_t row_count);
   absl::Status NotFinite(int64_t position, int64_t column) const;
   bool ids_known() const;
 

@@ -108,8 +108,8 @@ void Pulls::Save(const kernels::RowTable& table) {
 absl::Status Pulls::SaveRest(const kernels::RowTable& table, Place& place) {
   const auto left = static_cast<int64_t>(place.slots->size()) - place.next;
   if (left == 0) return absl::OkStatus();
-  ROWHOUSE_ASSIGN_OR_RETURN(place.memory,
-                            backend_->Allocate(left * table.row_bytes()));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      place.memory, backend_->AllocateUninitialized(left * table.row_bytes()));
   ROWHOUSE_RETURN_IF_ERROR(Gather(table, place, left, place.memory.data()));
   place.first_saved = place.next;
   place.saved = true;

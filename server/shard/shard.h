@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "kernels/backend.h"
+#include "kernels/host_pieces.h"
 #include "proto/wire/placement.h"
 #include "server/shard/head_call.h"
 #include "server/shard/trainer_session.h"
@@ -147,15 +148,15 @@ class PartLanding {
  public:
   virtual ~PartLanding() = default;
 
-  /// Lands the next rows of the part. `row_ids` are global, one a row, or empty
-  /// when the header named handles.
+  /// Lands the next rows of the part, which may be cut anywhere. `row_ids` are
+  /// global, one a row, or empty when the header named handles.
   ///
   /// Errors:
   ///   kInvalidArgument  BAD_OFFSET, BAD_SHAPE, NOT_FINITE, ...
   ///   kOutOfRange       ROW_OUT_OF_TABLE, ROW_OF_OTHER_SHARD; names the first.
   virtual absl::Status Append(int64_t first_row,
                               std::span<const int64_t> row_ids,
-                              std::string_view rows) = 0;
+                              const kernels::HostPieces& rows) = 0;
 
   /// `on_revoked` is called on the lane, at most once, when the part can be
   /// staged no more: with ABORTED (SUPERSEDED, FENCED), or with what ended its

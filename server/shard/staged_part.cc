@@ -18,7 +18,7 @@ absl::StatusOr<StagedPart> StagedPart::Allocate(kernels::Backend& backend,
   part.rows_offset_ = (slot_bytes + kAlignment - 1) / kAlignment * kAlignment;
   ROWHOUSE_ASSIGN_OR_RETURN(
       part.memory_,
-      backend.Allocate(part.rows_offset_ + row_count * row_bytes));
+      backend.AllocateUninitialized(part.rows_offset_ + row_count * row_bytes));
   part.row_count_ = row_count;
   return part;
 }

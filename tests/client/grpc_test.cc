@@ -1,10 +1,13 @@
 // The library over gRPC, to real servers in this process.
 
+#include <unistd.h>
+
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
@@ -263,10 +266,64 @@ TEST_P(GrpcTest, AnNgramTableTrains) {
   EXPECT_THAT(out, ::testing::Contains(::testing::Gt(0x8000)));
 }
 
+// 16 MB each way: many messages, of rows that are scattered over two shards and
+// of rows that are one run.
+TEST_P(GrpcTest, RowsComeBackAsTheyWerePushedOverPortsAndSockets) {
+  std::vector<std::unique_ptr<server::Server>> socket_servers;
+  ClusterOptions sockets = options_;
+  for (int32_t index = 0; index < 2; ++index) {
+    sockets.addresses[static_cast<size_t>(index)] = absl::StrCat(
+        "unix:", ::testing::TempDir(), "/rowhouse_", getpid(), "_", index);
+    socket_servers.push_back(
+        Serve(index, sockets.addresses[static_cast<size_t>(index)]));
+  }
+  sockets.connection_count = 3;
+  const auto socket_cluster = Cluster::Connect(sockets);
+  ASSERT_THAT(socket_cluster, IsOk());
+  for (Cluster* const cluster : {cluster_.get(), socket_cluster->get()}) {
+    TableSpec spec = Spec();
+    spec.max_pull_bytes = 3 << 20;  // Several calls a shard.
+    ASSERT_THAT(cluster->CreateTable("t", spec), IsOk());
+    auto trainer = Trainer::Join(*cluster, "t", 0);
+    ASSERT_THAT(trainer, IsOk());
+    std::vector<int64_t> ids(64'000);
+    std::vector<float> gradients(ids.size() * 64);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      // The first half is a run on shard 0; the rest is on both.
+      const size_t id = i < 32'000 ? i : i % 2 * 18'000 + 16'000 + i;
+      ids[i] = static_cast<int64_t>(id);
+      for (size_t j = 0; j < 64; ++j) {
+        gradients[i * 64 + j] = (id * 7 + j) % 3 == 0 ? -1.0F : 1.0F;
+      }
+    }
+    ASSERT_THAT((*trainer)->Push(1, ids, std::as_bytes(std::span(gradients)),
+                                 {.seal = true}),
+                IsOk());
+    ASSERT_THAT((*trainer)->Commit(1, SignStep()), IsOk());
+    std::vector<float> rows(gradients.size());
+    const auto pulled = (*trainer)->Pull(
+        ids, std::as_writable_bytes(std::span(rows)), {.min_event = 1});
+    ASSERT_THAT(pulled, IsOk());
+    for (float& x : gradients) x = -x;
+    EXPECT_TRUE(rows == gradients);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths, GrpcTest, ::testing::Bool(),
                          [](const auto& path) {
                            return path.param ? "OneSided" : "GrpcOnly";
                          });
+
+TEST(ConnectTest, RefusesACountOfConnectionsThatIsNone) {
+  for (const int32_t count : {0, 65}) {
+    ClusterOptions options;
+    options.addresses = {"127.0.0.1:1"};
+    options.connection_count = count;
+    EXPECT_THAT(Cluster::Connect(options),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         absl::StrCat("connection_count ", count)));
+  }
+}
 
 }  // namespace
 }  // namespace rowhouse::client

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -73,11 +74,42 @@ TEST(RowSelectionTest, ScatterPutsRowsWhereGatherFindsThem) {
   std::string buffer = "..........";
   auto* const out = reinterpret_cast<std::byte*>(buffer.data());
   RowSelection scattered{{0, 0, 0}, {0, 2, 4}, 0};
-  scattered.Scatter(Bytes("xxyy"), 2, 1, 2, out);
+  scattered.Scatter(std::string_view("xxyy"), 2, 1, 2, out);
   EXPECT_EQ(buffer, "....xx..yy");
   RowSelection run{{0, 0}, {}, 0};
-  run.Scatter(Bytes("zzww"), 2, 0, 2, out);
+  run.Scatter(std::string_view("zzww"), 2, 0, 2, out);
   EXPECT_EQ(buffer, "zzwwxx..yy");
+}
+
+// Rows of an answer of 8 MiB and more go past the caches; cut anywhere, and
+// from and to any alignment.
+TEST(RowSelectionTest, ScatterPutsLargeAnswersWhereSmallOnesGo) {
+  constexpr int64_t kRowBytes = 1000;
+  constexpr int64_t kRows = 9000;
+  constexpr int64_t kLanded = 40;
+  std::string rows(kLanded * kRowBytes, '\0');
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<char>(i % 251);
+  const std::string_view all = rows;
+  const std::vector<std::string_view> pieces = {
+      all.substr(0, 999), all.substr(999, 0), all.substr(999, 3500),
+      all.substr(4499)};
+  RowSelection scattered;
+  scattered.row_ids.resize(kRows);
+  for (int64_t i = 0; i < kRows; ++i) scattered.positions.push_back(i + i % 2);
+  RowSelection run;
+  run.row_ids.resize(kRows);
+  run.first_position = 1;
+  for (const RowSelection& selection : {scattered, run}) {
+    std::string buffer((kRows + 2) * kRowBytes, '.');
+    std::string expected = buffer;
+    selection.Scatter(kernels::HostPieces(pieces), kRowBytes, 5, kLanded,
+                      reinterpret_cast<std::byte*>(buffer.data()));
+    for (int64_t i = 0; i < kLanded; ++i) {
+      expected.replace(selection.position(5 + i) * kRowBytes, kRowBytes,
+                       all.substr(i * kRowBytes, kRowBytes));
+    }
+    EXPECT_TRUE(buffer == expected);
+  }
 }
 
 }  // namespace

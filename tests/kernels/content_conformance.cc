@@ -74,6 +74,61 @@ TEST_P(BackendTest, LandRowsContentDoesNotDependOnTheCut) {
   }
 }
 
+TEST_P(BackendTest, LandRowsTakesRowsThatAreCutAnywhere) {
+  Random random(12);
+  SCOPED_TRACE(random.Trace());
+  // The last are of a size for which a backend may take another way.
+  for (const auto& [dim, rows] :
+       {std::pair(1, 7), {3, 61}, {33, 100}, {768, 700}, {770, 700}}) {
+    const std::vector<uint8_t> bytes =
+        Encode(DType::kBf16, RandomRows(random, rows * dim));
+    const std::string_view all(reinterpret_cast<const char*>(bytes.data()),
+                               bytes.size());
+    std::vector<std::string_view> pieces;
+    for (size_t at = 0; at < all.size();) {
+      const auto size =
+          static_cast<size_t>(random.Chance(0.2) ? random.Integer(0, 3)
+                                                 : random.Integer(0, 70'000));
+      pieces.push_back(all.substr(at, size));
+      at += pieces.back().size();
+    }
+    const auto whole = Array(std::vector<uint8_t>(bytes.size()));
+    const auto cut = Array(std::vector<uint8_t>(bytes.size()));
+    ContentSum whole_content;
+    ContentSum cut_content;
+    RowScan scan;
+    ASSERT_THAT(backend_->LandRows(bytes.data(), whole.data(), rows, dim,
+                                   DType::kBf16, 5, whole_content, scan),
+                IsOk());
+    ASSERT_THAT(backend_->LandRows(HostPieces(pieces), cut.data(), rows, dim,
+                                   DType::kBf16, 5, cut_content, scan),
+                IsOk());
+    ASSERT_THAT(backend_->Synchronize(), IsOk());
+    EXPECT_EQ(scan.non_finite_row, RowScan::kNone);
+    EXPECT_EQ(cut_content, whole_content) << dim;
+    EXPECT_TRUE(cut.Download() == bytes) << dim;
+  }
+}
+
+TEST_P(BackendTest, LandRowsFindsWhatIsNotFiniteInARowOfTwoPieces) {
+  std::vector<uint8_t> bytes = Encode(DType::kBf16, {1, 2, 3, 4, 5, 6});
+  bytes[7] = 0x7f;  // Row 1, column 1: an infinity.
+  bytes[6] = 0x80;
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()),
+                             bytes.size());
+  const std::vector<std::string_view> pieces = {all.substr(0, 7),
+                                                all.substr(7)};
+  const auto to = Array(std::vector<uint8_t>(bytes.size()));
+  ContentSum content;
+  RowScan scan;
+  ASSERT_THAT(backend_->LandRows(HostPieces(pieces), to.data(), 3, 2,
+                                 DType::kBf16, 0, content, scan),
+              IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_EQ(scan.non_finite_row, 1);
+  EXPECT_EQ(scan.non_finite_column, 1);
+}
+
 TEST_P(BackendTest, LandRowsReadsHostMemoryOfAnyAlignment) {
   const std::vector<uint8_t> bytes = Encode(DType::kFp32, {1, 2, 3, 4, 5, 6});
   std::vector<uint8_t> shifted = {0};

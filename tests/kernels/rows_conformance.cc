@@ -23,6 +23,41 @@ TEST_P(BackendTest, RefusesMemoryItDoesNotHaveAndNamesTheBytes) {
   EXPECT_THAT(
       backend_->Allocate(int64_t{1} << 60),
       StatusIs(absl::StatusCode::kResourceExhausted, "1152921504606846976"));
+  EXPECT_THAT(
+      backend_->AllocateUninitialized(int64_t{1} << 60),
+      StatusIs(absl::StatusCode::kResourceExhausted, "1152921504606846976"));
+}
+
+TEST_P(BackendTest, UninitializedMemoryTakesAnyBytesAlsoWhenUsedAgain) {
+  constexpr int64_t kBytes = (int64_t{2} << 20) + 5;
+  for (const uint8_t value : {uint8_t{3}, uint8_t{4}}) {
+    auto buffer = backend_->AllocateUninitialized(kBytes);
+    ASSERT_THAT(buffer, IsOk());
+    EXPECT_EQ(buffer->size_bytes(), kBytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 256, 0U);
+    const std::vector<uint8_t> bytes(kBytes, value);
+    ASSERT_THAT(backend_->Copy(bytes.data(), buffer->data(), kBytes), IsOk());
+    std::vector<uint8_t> read(kBytes);
+    ASSERT_THAT(backend_->Copy(buffer->data(), read.data(), kBytes), IsOk());
+    ASSERT_THAT(backend_->Synchronize(), IsOk());
+    EXPECT_TRUE(read == bytes);
+  }
+}
+
+TEST_P(BackendTest, RowsAreGatheredToHostMemoryOfItsOwn) {
+  HostTable host(3, 2, DType::kBf16);
+  host.weights = {0, 1, 10, 11, 20, 21};
+  const BackendTable table(*backend_, host);
+  auto out = backend_->AllocateHost(8);
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ(out->size_bytes(), 8);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(out->data()) % 256, 0U);
+  const std::vector<int64_t> slots = {2, 0};
+  ASSERT_THAT(backend_->GatherRows(table.view(), slots, out->data()), IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  const auto* const bytes = out->as<uint8_t>();  // The host's to read.
+  EXPECT_THAT(Decode(DType::kBf16, {bytes, bytes + 8}),
+              ElementsAre(20, 21, 0, 1));
 }
 
 TEST_P(BackendTest, CopiesAnyNumberOfBytes) {

@@ -56,6 +56,9 @@ struct ClusterOptions {
   /// Idle time after which a connection is probed; a dead server is noticed
   /// after about twice as long. Not under the server's own minimum.
   absl::Duration keepalive = absl::Seconds(20);
+  /// Connections to each server, in [1, 64]: pulls and pushes take turns on
+  /// them, and one fills about one core on either side.
+  int32_t connection_count = 2;
   RetryOptions retry;
   OneSidedOptions one_sided;
   /// Asks every server who it is. Without it `Connect` calls none, and
@@ -84,7 +87,7 @@ class Cluster {
   /// Connects to all servers and checks who answers.
   ///
   /// Errors:
-  ///   kInvalidArgument     no address.
+  ///   kInvalidArgument     no address, or `connection_count` out of range.
   ///   kFailedPrecondition  SERVER_DIFFERS: a server of another cluster, index
   ///                        or server count; names the address.
   ///   kUnavailable         a server did not answer in `connect_timeout`.

@@ -72,6 +72,8 @@ std::vector<std::byte> TrainRows(client::Cluster& cluster, int64_t row_count,
                                                   .beta2 = 0.95,
                                                   .eps = 1e-10}),
                 IsOk());
+    // A part may be two events ahead at most.
+    EXPECT_THAT((*trainer)->WaitForEvent(event), IsOk());
   }
   EXPECT_THAT(cluster.ReadRows("t", row_ids, rows, {.exact_event = 3}), IsOk());
   return rows;

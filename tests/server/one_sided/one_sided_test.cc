@@ -307,12 +307,13 @@ TEST_F(OneSidedTest, MemoryThatCannotBeMappedIsReadOverGrpc) {
   const std::vector<int64_t> row_ids = {1, 2};
   for (int i = 0; i < 3; ++i) {
     std::string rows;
-    const auto pulled = one_sided.Pull({.table = "t", .row_ids = row_ids},
-                                       [&](int64_t, std::string_view some) {
-                                         rows += some;
-                                         return absl::OkStatus();
-                                       },
-                                       {});
+    const auto pulled =
+        one_sided.Pull({.table = "t", .row_ids = row_ids},
+                       [&](int64_t, const kernels::HostPieces& some) {
+                         for (auto piece : some.pieces()) rows += piece;
+                         return absl::OkStatus();
+                       },
+                       {});
     ASSERT_THAT(pulled, IsOk());
     EXPECT_EQ(rows, std::string(16, '\0'));
   }

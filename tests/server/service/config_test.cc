@@ -102,6 +102,32 @@ TEST(ToOptionsTest, TakesAnIpv6AddressInBrackets) {
   EXPECT_EQ(options->listen_port, 7070);
 }
 
+TEST(ToOptionsTest, TakesSocketsAndFurtherAddresses) {
+  ServerConfig config = Good();
+  config.set_listen_address("unix:/run/rowhouse");
+  config.add_more_listen_addresses("0.0.0.0:7070");
+  config.add_more_listen_addresses("unix:/run/other");
+  const auto options = ToOptions(config);
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->listen_host, "unix:/run/rowhouse");
+  EXPECT_THAT(options->more_listen_addresses,
+              ::testing::ElementsAre("0.0.0.0:7070", "unix:/run/other"));
+}
+
+TEST(ToOptionsTest, BytesInFlightHaveDefaultsAndLimits) {
+  ServerConfig config = Good();
+  auto options = ToOptions(config);
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->in_flight.total_bytes, int64_t{512} << 20);
+  EXPECT_EQ(options->in_flight.client_bytes, int64_t{8} << 20);
+  config.set_max_in_flight_bytes(1 << 22);
+  config.set_max_client_in_flight_bytes(1 << 21);
+  options = ToOptions(config);
+  ASSERT_THAT(options, IsOk());
+  EXPECT_EQ(options->in_flight.total_bytes, 1 << 22);
+  EXPECT_EQ(options->in_flight.client_bytes, 1 << 21);
+}
+
 TEST(ToOptionsTest, NamesTheFieldThatIsWrong) {
   struct Case {
     std::string fields;
@@ -117,6 +143,13 @@ TEST(ToOptionsTest, NamesTheFieldThatIsWrong) {
       {"listen_address: 'h:65536'", "listen_address is 'h:65536'"},
       {"listen_address: 'h:x'", "listen_address is 'h:x'"},
       {"listen_address: '::1:80'", "listen_address is '::1:80'"},
+      {"listen_address: 'unix:x'", "listen_address is 'unix:x'"},
+      {"listen_address: 'unix:/" + std::string(107, 'x') + "'",
+       "an absolute path of at most 107 bytes"},
+      {"more_listen_addresses: ['h:1', 'h:0']",
+       "more_listen_addresses[1] is 'h:0'"},
+      {"max_in_flight_bytes: 2097151", "max_in_flight_bytes is 2097151"},
+      {"max_client_in_flight_bytes: -1", "max_client_in_flight_bytes is -1"},
       {"backend: 'tpu'", "backend is 'tpu'; it must be 'cpu' or 'cuda'"},
       {"device_index: -1", "device_index is -1"},
       {"thread_count: -1", "thread_count is -1"},

@@ -38,6 +38,13 @@ class FailingBackend final : public kernels::Backend {
 
   std::string Description() const override { return real_->Description(); }
 
+  absl::StatusOr<kernels::Buffer> AllocateUninitialized(
+      int64_t size_bytes) override {
+    return Allocate(size_bytes);
+  }
+  absl::StatusOr<kernels::Buffer> AllocateHost(int64_t size_bytes) override {
+    return real_->AllocateHost(size_bytes);
+  }
   absl::StatusOr<kernels::Buffer> Allocate(int64_t size_bytes) override {
     if (fail_allocations) return absl::ResourceExhaustedError("no memory");
     live_bytes += size_bytes;
@@ -125,8 +132,8 @@ class FailingBackend final : public kernels::Backend {
                       uint64_t& sum) override {
     return real_->Digest(table, history, sum);
   }
-  absl::Status LandRows(const void* from, void* to, int64_t row_count,
-                        int64_t dim, kernels::DType dtype,
+  absl::Status LandRows(const kernels::HostPieces& from, void* to,
+                        int64_t row_count, int64_t dim, kernels::DType dtype,
                         int64_t first_position, kernels::ContentSum& content,
                         kernels::RowScan& scan) override {
     return real_->LandRows(from, to, row_count, dim, dtype, first_position,

@@ -1,6 +1,7 @@
 // What may land as a part, and what is refused as a whole.
 
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -59,7 +60,7 @@ TEST_F(ShardLandingTest, MessagesHoldWholeRowsAndAnIdForEach) {
   StartWithSessions();
   PartToPush part = OneRow(kRank0, 1, 0, 3);
   auto landing = shard_->Begin(part);
-  EXPECT_THAT((*landing)->Append(0, part.row_ids, "seven b"),
+  EXPECT_THAT((*landing)->Append(0, part.row_ids, std::string_view("seven b")),
               Fails(kInvalid, "BAD_SHAPE"));
   landing = shard_->Begin(part);
   EXPECT_THAT((*landing)->Append(0, {}, part.rows),

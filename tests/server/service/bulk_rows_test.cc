@@ -1,0 +1,221 @@
+// Rows on their way: who reads slowly or goes away, and messages that are not
+// as ours are.
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "gtest/gtest.h"
+#include "proto/wire/error.h"
+#include "tests/server/service/raw_call.h"
+#include "tests/server/service/test_server.h"
+#include "tests/testing/status_matchers.h"
+
+namespace rowhouse::testing {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr int kRows = 4096;  // Of 4 KiB: 16 messages.
+constexpr char kSpec[] = R"(
+  row_count: 4096 dim: 1024 row_dtype: DATA_TYPE_FP32
+  gradient_dtype: DATA_TYPE_FP32 shard_count: 1 trainer_count: 8
+  gradient_reduction: GRADIENT_REDUCTION_SUM max_contribution_row_count: 8
+  max_part_count: 4 max_pull_bytes: 16777216 sparse {})";
+
+// All rows, as trainer `rank`.
+v1::PullRowsRequest AllRows(int rank) {
+  auto request = FromText<v1::PullRowsRequest>(absl::StrCat(
+      "table: 'tables/t' trainer { trainer_rank: ", rank, " session: 1 }"));
+  for (int row = 0; row < kRows; ++row) request.add_row_ids(row);
+  return request;
+}
+
+class BulkRowsTest : public ::testing::Test {
+ protected:
+  void Start(int64_t total_bytes, int64_t client_bytes) {
+    config::v1::ServerConfig config = TestServer::Config(0, 1);
+    config.set_max_in_flight_bytes(total_bytes);
+    config.set_max_client_in_flight_bytes(client_bytes);
+    server_ = std::make_unique<TestServer>(config);
+    ASSERT_THAT(server_->CreateTable("tables/t", kSpec), IsOk());
+    for (int rank = 0; rank < 8; ++rank) {
+      ASSERT_THAT(server_->OpenSession("tables/t", rank, 1), IsOk());
+    }
+  }
+
+  const server::Staging& staging() { return server_->server().staging(); }
+  int64_t used_bytes() { return staging().in_flight().used_bytes(); }
+  int64_t waiting_count() { return staging().in_flight().waiting_count(); }
+
+  template <typename Condition>
+  static void Await(Condition condition) {
+    while (!condition()) std::this_thread::yield();
+  }
+  void AwaitNothingInFlight() {
+    Await([this] { return server_->server().calls().active_count() == 0; });
+    Await([this] { return used_bytes() == 0; });
+    EXPECT_EQ(waiting_count(), 0);
+    EXPECT_EQ(staging().blocks().used_count(), 0);
+  }
+
+  std::unique_ptr<TestServer> server_;
+};
+
+// A pull whose caller reads nothing.
+class StalledPull {
+ public:
+  StalledPull(TestServer& server, int rank) {
+    SetDeadline(context_);
+    reader_ = server.rows().PullRows(&context_, AllRows(rank));
+  }
+  absl::Status Cancel() {
+    context_.TryCancel();
+    return Drain();
+  }
+  absl::Status Drain() {
+    v1::PullRowsResponse message;
+    while (reader_->Read(&message)) row_count_ += message.rows().size() / 4096;
+    return wire::FromGrpc(reader_->Finish());
+  }
+  size_t row_count() const { return row_count_; }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::PullRowsResponse>> reader_;
+  size_t row_count_ = 0;
+};
+
+TEST_F(BulkRowsTest, WhoReadsSlowlyHoldsItsShareAndHoldsUpNoOther) {
+  ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 2 * kMiB));
+  StalledPull first(*server_, 0);
+  StalledPull second(*server_, 0);  // Of the same session.
+  Await([this] { return used_bytes() == 2 * kMiB && waiting_count() > 0; });
+  for (int i = 0; i < 3; ++i) {
+    const auto pulled = server_->Pull(AllRows(1));
+    ASSERT_THAT(pulled, IsOk());
+    EXPECT_EQ(pulled->rows.size(), static_cast<size_t>(16 * kMiB));
+    EXPECT_EQ(pulled->message_count, 16);
+    EXPECT_LE(pulled->largest_message_bytes, kMiB + 64);
+  }
+  EXPECT_LE(staging().blocks().block_count(), 8);
+  // Whoever goes on reading gets it all.
+  std::thread other([&] { EXPECT_THAT(second.Drain(), IsOk()); });
+  EXPECT_THAT(first.Drain(), IsOk());
+  other.join();
+  EXPECT_EQ(first.row_count(), static_cast<size_t>(kRows));
+  EXPECT_EQ(second.row_count(), static_cast<size_t>(kRows));
+  AwaitNothingInFlight();
+}
+
+TEST_F(BulkRowsTest, ACancelledPullFreesWhatIsInFlight) {
+  ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 4 * kMiB));
+  StalledPull pull(*server_, 0);
+  Await([this] { return used_bytes() > 0; });
+  EXPECT_THAT(pull.Cancel(), StatusIs(absl::StatusCode::kCancelled, ""));
+  AwaitNothingInFlight();
+  EXPECT_THAT(server_->Pull(AllRows(0)), IsOk());
+}
+
+TEST_F(BulkRowsTest, APullThatWaitsForRoomMayBeCancelledAndOthersGetTheRoom) {
+  ASSERT_NO_FATAL_FAILURE(Start(2 * kMiB, 2 * kMiB));
+  StalledPull holder(*server_, 0);
+  Await([this] { return used_bytes() == 2 * kMiB; });
+  StalledPull cancelled(*server_, 1);
+  Await([this] { return waiting_count() >= 1; });
+  EXPECT_THAT(cancelled.Cancel(), StatusIs(absl::StatusCode::kCancelled, ""));
+  StalledPull waiting(*server_, 2);
+  Await([this] { return server_->server().calls().active_count() == 2; });
+  std::thread other([&] { EXPECT_THAT(waiting.Drain(), IsOk()); });
+  EXPECT_THAT(holder.Drain(), IsOk());
+  other.join();
+  EXPECT_EQ(waiting.row_count(), static_cast<size_t>(kRows));
+  EXPECT_LE(staging().blocks().block_count(), 2);
+  AwaitNothingInFlight();
+}
+
+TEST_F(BulkRowsTest, BytesThatAreNoMessageAreRefusedByName) {
+  ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 4 * kMiB));
+  for (const char* method : {"PullRows", "PushGradients"}) {
+    const absl::Status refused =
+        CallRaw(server_->channel(),
+                absl::StrCat("/rowhouse.v1.RowService/", method), "\xff\xff")
+            .status();
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                  "a message is no protobuf of its type"));
+    EXPECT_EQ(wire::ReasonOf(refused), "MALFORMED");
+  }
+}
+
+// As protobuf may write them: a message is the concatenation of its fields.
+TEST_F(BulkRowsTest, FieldsOfAPushMayComeInAnyOrder) {
+  ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 4 * kMiB));
+  v1::PushGradientsRequest rows;
+  rows.set_rows(std::string(2 * 4096, '\1'));
+  auto fields = FromText<v1::PushGradientsRequest>(
+      "header { table: 'tables/t' trainer { session: 1 } event: 1 "
+      "dtype: DATA_TYPE_FP32 row_count: 2 } row_ids: [7, 9]");
+  const auto pushed =
+      CallRaw(server_->channel(), "/rowhouse.v1.RowService/PushGradients",
+              rows.SerializeAsString() + fields.SerializeAsString());
+  ASSERT_THAT(pushed, IsOk());
+  v1::PushGradientsResponse response;
+  ASSERT_TRUE(response.ParseFromString(*pushed));
+  EXPECT_EQ(response.row_count(), 2);
+  EXPECT_FALSE(response.duplicate());
+  // The same in the usual order is the same part.
+  fields.set_rows(rows.rows());
+  const auto again = server_->Push({fields});
+  ASSERT_THAT(again, IsOk());
+  EXPECT_TRUE(again->duplicate());
+}
+
+TEST(SocketTest, AServerListensOnSocketsBesideItsPort) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  const std::string path =
+      absl::StrCat("unix:", ::testing::TempDir(), "/rowhouse_", getpid());
+  config.add_more_listen_addresses(path);
+  TestServer server(config);
+  const auto channel =
+      grpc::CreateChannel(path, grpc::InsecureChannelCredentials());
+  const auto stub = v1::ServerService::NewStub(channel);
+  const auto over_socket = Invoke(*stub, &v1::ServerService::Stub::GetServer,
+                                  v1::GetServerRequest());
+  ASSERT_THAT(over_socket, IsOk());
+  const auto over_port =
+      Invoke(server.servers(), &v1::ServerService::Stub::GetServer,
+             v1::GetServerRequest());
+  ASSERT_THAT(over_port, IsOk());
+  EXPECT_EQ(over_socket->incarnation(), over_port->incarnation());
+}
+
+TEST(SocketTest, AServerMayListenOnASocketAlone) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  const std::string path =
+      absl::StrCat("unix:", ::testing::TempDir(), "/rowhouse_only_", getpid());
+  config.set_listen_address(path);
+  TestServer server(config);
+  EXPECT_EQ(server.server().address(), path);
+  EXPECT_THAT(Invoke(server.servers(), &v1::ServerService::Stub::GetServer,
+                     v1::GetServerRequest()),
+              IsOk());
+}
+
+TEST(SocketTest, AnAddressThatCannotBeBoundIsNamed) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  config.add_more_listen_addresses("unix:/nowhere/socket");
+  EXPECT_THAT(server::Server::Start(config),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "unix:/nowhere/socket cannot be bound"));
+}
+
+}  // namespace
+}  // namespace rowhouse::testing
