@@ -6,6 +6,7 @@
 #include "kernels/cuda/head_block.h"
 #include "kernels/cuda/head_run.h"
 #include "kernels/cuda/main_grad_rows.h"
+#include "kernels/cuda/merge_tiles.h"
 #include "kernels/cuda/status.h"
 
 namespace rowhouse::kernels::cuda {

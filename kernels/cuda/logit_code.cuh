@@ -62,6 +62,8 @@ __device__ float Decode(uint32_t pair) {
 /// NaN is never larger.
 __device__ inline float Larger(float a, float b) { return fmaxf(a, b); }
 
+__device__ inline float Plus(float a, float b) { return a + b; }
+
 /// e^(logit - max) times what makes it a gradient.
 __device__ inline float OfLargest(const TokenScale& scale, float largest) {
   return Exp(largest - scale.max) * scale.of_max;

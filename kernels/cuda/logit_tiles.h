@@ -90,13 +90,6 @@ cudaError_t LaunchTileGradient(const TileOperands& operands,
                                const TokenScale* scales, uint16_t* gradient,
                                cudaStream_t stream);
 
-/// Merges the statistics of all tiles: the maxima; the sums of tiles `g, g + 8,
-/// ...` in order for each `g < 8`, and then these in order, all from +0.
-cudaError_t LaunchMergeTiles(const TileStatistics& tiles, int64_t tile_count,
-                             int64_t token_count,
-                             const HeadStatistics& statistics,
-                             cudaStream_t stream);
-
 }  // namespace rowhouse::kernels::cuda
 
 #endif  // ROWHOUSE_KERNELS_CUDA_LOGIT_TILES_H_
