@@ -60,6 +60,32 @@ INSTANTIATE_TEST_SUITE_P(CpuIsa, BackendTest,
                                            CpuWithIsa(CpuIsa::kAmx)),
                          NameOfCase);
 
+// CUDA maps memory of other processes only.
+TEST_P(BackendTest, OneAndTheSameMemoryIsMappedByItsName) {
+  auto buffer = backend_->AllocateShared(3 * sizeof(int64_t));
+  ASSERT_THAT(buffer, IsOk());
+  const auto name = backend_->Share(*buffer);
+  ASSERT_THAT(name, IsOk());
+  EXPECT_EQ(name->size_bytes, 24);
+  {
+    const auto reader = backend_->Map(*name, MapAccess::kRead);
+    const auto writer = backend_->Map(*name, MapAccess::kWrite);
+    ASSERT_THAT(reader, IsOk());
+    ASSERT_THAT(writer, IsOk());
+    writer->as<int64_t>()[2] = 42;
+    EXPECT_EQ(reader->as<int64_t>()[2], 42);
+    EXPECT_EQ(buffer->as<int64_t>()[2], 42);
+  }
+  EXPECT_EQ(buffer->as<int64_t>()[2], 42);
+  SharedMemory larger = *name;
+  larger.size_bytes += 4096;
+  EXPECT_THAT(backend_->Map(larger, MapAccess::kRead),
+              StatusIs(absl::StatusCode::kNotFound, "smaller"));
+  *buffer = Buffer();
+  EXPECT_THAT(backend_->Map(*name, MapAccess::kRead),
+              StatusIs(absl::StatusCode::kNotFound, ""));
+}
+
 TEST(ChooseCpuIsaTest, TakesTheBestByDefault) {
   const CpuIsaVariable variable("");
   EXPECT_EQ(ChooseCpuIsa({}).value(), BestCpuIsa());

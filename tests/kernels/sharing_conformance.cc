@@ -65,34 +65,5 @@ TEST_P(BackendTest, NamesOfNoMemoryAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, "17 bytes"));
 }
 
-TEST_P(BackendTest, OneAndTheSameMemoryIsMappedByItsName) {
-  if (GetParam().is_gpu) {
-    GTEST_SKIP() << "CUDA maps memory of other processes only; see "
-                    "one_sided_process_test";
-  }
-  auto buffer = backend_->AllocateShared(3 * sizeof(int64_t));
-  ASSERT_THAT(buffer, IsOk());
-  const auto name = backend_->Share(*buffer);
-  ASSERT_THAT(name, IsOk());
-  EXPECT_EQ(name->size_bytes, 24);
-  {
-    const auto reader = backend_->Map(*name, MapAccess::kRead);
-    const auto writer = backend_->Map(*name, MapAccess::kWrite);
-    ASSERT_THAT(reader, IsOk());
-    ASSERT_THAT(writer, IsOk());
-    writer->as<int64_t>()[2] = 42;
-    EXPECT_EQ(reader->as<int64_t>()[2], 42);
-    EXPECT_EQ(buffer->as<int64_t>()[2], 42);
-  }
-  EXPECT_EQ(buffer->as<int64_t>()[2], 42);
-  SharedMemory larger = *name;
-  larger.size_bytes += 4096;
-  EXPECT_THAT(backend_->Map(larger, MapAccess::kRead),
-              StatusIs(absl::StatusCode::kNotFound, "smaller"));
-  *buffer = Buffer();
-  EXPECT_THAT(backend_->Map(*name, MapAccess::kRead),
-              StatusIs(absl::StatusCode::kNotFound, ""));
-}
-
 }  // namespace
 }  // namespace rowhouse::kernels
