@@ -60,6 +60,21 @@ v1::TrainerSession ToProto(const TrainerSession& trainer) {
   return proto;
 }
 
+v1::PushGradientsHeader ToProto(const PushCall& push) {
+  v1::PushGradientsHeader header;
+  header.set_table(ResourceName(push.table));
+  *header.mutable_trainer() = ToProto(push.trainer);
+  header.set_event(push.event);
+  header.set_part(push.part);
+  header.set_dtype(ToProto(push.dtype));
+  header.set_row_count(push.selection->size());
+  header.mutable_handles()->Add(push.handles.begin(), push.handles.end());
+  if (push.seal_part_count.has_value()) {
+    header.set_seal_part_count(*push.seal_part_count);
+  }
+  return header;
+}
+
 v1::EventCommit ToProto(const EventCommit& commit) {
   v1::EventCommit proto;
   proto.mutable_sessions()->Add(commit.sessions.begin(), commit.sessions.end());

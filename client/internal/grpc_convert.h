@@ -10,6 +10,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "rowhouse/types.h"
 #include "rowhouse/v1/event_service.pb.h"
+#include "rowhouse/v1/row_service.pb.h"
 #include "rowhouse/v1/server_service.pb.h"
 #include "rowhouse/v1/table.pb.h"
 
@@ -23,6 +24,7 @@ v1::DataType ToProto(DType dtype);
 v1::TableSpec ToProto(const TableSpec& spec);
 v1::TrainerSession ToProto(const TrainerSession& trainer);
 v1::EventCommit ToProto(const EventCommit& commit);
+v1::PushGradientsHeader ToProto(const PushCall& push);
 EventCommit FromProto(const v1::EventCommit& commit);
 v1::GetEventStateRequest ToProto(std::string_view table, const EventWait& wait);
 

@@ -69,21 +69,6 @@ class Answer {
   std::optional<PullAnswer> answer_;
 };
 
-v1::PushGradientsHeader ToHeader(const PushCall& push) {
-  v1::PushGradientsHeader header;
-  header.set_table(ResourceName(push.table));
-  *header.mutable_trainer() = ToProto(push.trainer);
-  header.set_event(push.event);
-  header.set_part(push.part);
-  header.set_dtype(ToProto(push.dtype));
-  header.set_row_count(push.selection->size());
-  header.mutable_handles()->Add(push.handles.begin(), push.handles.end());
-  if (push.seal_part_count.has_value()) {
-    header.set_seal_part_count(*push.seal_part_count);
-  }
-  return header;
-}
-
 }  // namespace
 
 absl::StatusOr<PullAnswer> PullOverGrpc(
@@ -122,7 +107,7 @@ absl::StatusOr<PushAnswer> PushOverGrpc(
   GrpcCall call(context);
   RawStream stream(channel, kPushGradients, *call.get());
   v1::PushGradientsRequest fields;
-  *fields.mutable_header() = ToHeader(push);
+  *fields.mutable_header() = ToProto(push);
   const int64_t size = selection.size();
   int64_t first = 0;
   bool open = true;

@@ -189,17 +189,7 @@ absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
     const CallContext& context) {
   v1::PushInboxRequest request;
   request.set_mapping(use.number());
-  v1::PushGradientsHeader& header = *request.mutable_header();
-  header.set_table(ResourceName(call.table));
-  *header.mutable_trainer() = ToProto(call.trainer);
-  header.set_event(call.event);
-  header.set_part(call.part);
-  header.set_dtype(ToProto(call.dtype));
-  header.set_row_count(call.selection->size());
-  header.mutable_handles()->Add(call.handles.begin(), call.handles.end());
-  if (call.seal_part_count.has_value()) {
-    header.set_seal_part_count(*call.seal_part_count);
-  }
+  *request.mutable_header() = ToProto(call);
   request.set_row_ids_offset_bytes(place.ids_offset);
   request.set_rows_offset_bytes(place.rows_offset);
   v1::PushInboxResponse response;

@@ -174,4 +174,16 @@ absl::Time ShardCore::WaitLimit(const Call& call) const {
   return std::min(call.deadline, timers_.Now() + limits_.max_wait);
 }
 
+ParkedCall ShardCore::ReadWait(std::optional<int64_t> min_event,
+                               std::optional<int64_t> exact_event,
+                               const std::optional<TrainerSession>& trainer,
+                               std::shared_ptr<Call> call) const {
+  ParkedCall wait;
+  wait.applied_event = exact_event.value_or(min_event.value_or(0));
+  wait.until = WaitLimit(*call);
+  wait.call = std::move(call);
+  wait.trainer = trainer;
+  return wait;
+}
+
 }  // namespace rowhouse::server

@@ -146,6 +146,11 @@ class ShardCore {
   bool IsFolded(const ParkedCall& parked) const;
   void ArmTimer();
   absl::Time WaitLimit(const Call& call) const;
+  // That of a read for its event; without `resume`.
+  ParkedCall ReadWait(std::optional<int64_t> min_event,
+                      std::optional<int64_t> exact_event,
+                      const std::optional<TrainerSession>& trainer,
+                      std::shared_ptr<Call> call) const;
 
   absl::StatusOr<SharedSlots> SlotsOf(PullRequest& request) const;
   absl::Status CheckPullSize(int64_t row_count) const;

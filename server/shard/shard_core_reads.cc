@@ -99,12 +99,8 @@ void ShardCore::OpenPull(PullRequest request, std::shared_ptr<Call> call,
     return pulls_.Add(request.trainer, std::move(slots), request.training);
   }();
   if (!pull.ok()) return done(std::move(pull).status());
-  ParkedCall wait;
-  wait.applied_event =
-      request.exact_event.value_or(request.min_event.value_or(0));
-  wait.until = WaitLimit(*call);
-  wait.call = std::move(call);
-  wait.trainer = request.trainer;
+  ParkedCall wait = ReadWait(request.min_event, request.exact_event,
+                             request.trainer, std::move(call));
   wait.resume = [this, pull = *pull, exact_event = request.exact_event,
                  return_handle = request.return_handle,
                  done = std::move(done)](absl::Status waited) mutable {
@@ -148,10 +144,8 @@ void ShardCore::Digest(std::optional<int64_t> exact_event,
                        std::shared_ptr<Call> call, Done<ShardDigest> done) {
   absl::Status valid = CheckReadEvent(std::nullopt, exact_event);
   if (!valid.ok()) return done(std::move(valid));
-  ParkedCall wait;
-  wait.applied_event = exact_event.value_or(0);
-  wait.until = WaitLimit(*call);
-  wait.call = std::move(call);
+  ParkedCall wait =
+      ReadWait(std::nullopt, exact_event, std::nullopt, std::move(call));
   wait.resume = [this, exact_event,
                  done = std::move(done)](absl::Status waited) mutable {
     if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);

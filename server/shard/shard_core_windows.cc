@@ -50,12 +50,8 @@ void ShardCore::OpenWindow(const WindowRequest& request,
     valid = sessions_.Check(*request.trainer);
   }
   if (!valid.ok()) return done(std::move(valid));
-  ParkedCall wait;
-  wait.applied_event =
-      request.exact_event.value_or(request.min_event.value_or(0));
-  wait.until = WaitLimit(*call);
-  wait.call = std::move(call);
-  wait.trainer = request.trainer;
+  ParkedCall wait = ReadWait(request.min_event, request.exact_event,
+                             request.trainer, std::move(call));
   wait.resume = [this, exact_event = request.exact_event,
                  done = std::move(done)](absl::Status waited) mutable {
     if (waited.ok()) waited = CheckReadEvent(std::nullopt, exact_event);
