@@ -16,6 +16,7 @@
 #include "bench/server/deployment.h"
 #include "bench/support/check.h"
 #include "bench/support/measure.h"
+#include "bench/support/quantile.h"
 #include "bench/support/run.h"
 #include "benchmark/benchmark.h"
 #include "grpcpp/create_channel.h"
@@ -107,14 +108,6 @@ class EmptyPulls {
   std::unique_ptr<Stub> echo_stub_;
   v1::PullRowsRequest request_;
 };
-
-double Quantile(std::vector<double>& values, double share) {
-  const auto at =
-      values.begin() +
-      static_cast<int64_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 // One call of each in turn, so that all have the same machine: the echo and the
 // server through a generated stub, and the server through the library. The

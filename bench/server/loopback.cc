@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/support/quantile.h"
 #include "bench/support/run.h"
 #include "bench/support/sampled.h"
 
@@ -132,9 +133,7 @@ double LoopbackRoundTripSeconds(int64_t request_bytes, int64_t response_bytes) {
             .count();
   }
   server.join();
-  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2,
-                   seconds.end());
-  return seconds[seconds.size() / 2];
+  return Quantile(seconds, 0.5);
 }
 
 }  // namespace rowhouse::bench

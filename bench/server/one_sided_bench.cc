@@ -23,6 +23,7 @@
 #include "bench/support/inputs.h"
 #include "bench/support/kept.h"
 #include "bench/support/measure.h"
+#include "bench/support/quantile.h"
 #include "bench/support/run.h"
 #include "benchmark/benchmark.h"
 #include "client/internal/cluster_core.h"
@@ -42,7 +43,6 @@ constexpr int64_t kDim = 768;
 constexpr int64_t kRowBytes = 2 * kDim;
 constexpr int kBatch = 8;  // Local gathers without waiting.
 
-bool OnGpu() { return TheRun().backend.kind == kernels::BackendKind::kCuda; }
 int64_t TableRows() { return Size(OnGpu() ? 10575360 : 400000, 1000); }
 int64_t RowsAtOnce() {
   return Size(OnGpu() ? 393216 : (int64_t{128} << 20) / kRowBytes, 100);
@@ -54,12 +54,6 @@ kernels::Buffer Allocate(int64_t size_bytes) {
 
 double Seconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double Median(std::vector<double>& values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // Rows are read here and written there.
@@ -201,11 +195,11 @@ void OneSidedGather(benchmark::State& state) {
     mapped.push_back(Seconds(start));
   }
   Require(state, !changed, "the rows stay as they are");
-  const double median = Median(mapped);
+  const double median = Quantile(mapped, 0.5);
   state.counters["mapped_ms"] = median * 1e3;
-  state.counters["bare_ms"] = Median(bare) * 1e3;
-  state.counters["local_ms"] = Median(local) * 1e3;
-  state.counters["of_bare"] = median / Median(bare);
+  state.counters["bare_ms"] = Quantile(bare, 0.5) * 1e3;
+  state.counters["local_ms"] = Quantile(local, 0.5) * 1e3;
+  state.counters["of_bare"] = median / Quantile(bare, 0.5);
   ReportRows(state);
 }
 BENCHMARK(OneSidedGather)->Apply(Defaults);

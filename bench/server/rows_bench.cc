@@ -21,6 +21,7 @@
 #include "bench/support/inputs.h"
 #include "bench/support/kept.h"
 #include "bench/support/measure.h"
+#include "bench/support/quantile.h"
 #include "bench/support/run.h"
 #include "benchmark/benchmark.h"
 #include "rowhouse/trainer.h"
@@ -144,14 +145,6 @@ void PullRowsFromSocket(benchmark::State& state) {
   PullRowsOver(state, Wire::kUnixSocket);
 }
 BENCHMARK(PullRowsFromSocket)->Apply(Defaults)->ArgName("batch")->Arg(0);
-
-double Quantile(std::vector<double>& values, double share) {
-  const auto at =
-      values.begin() +
-      static_cast<int64_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 // Calls of a few rows, one after another: the time of each. `of_ceiling` is the
 // round trip of as many bytes over plain TCP, by the median.

@@ -16,6 +16,10 @@ struct RunOptions {
 /// Valid once `Main` has read the flags; so in every benchmark.
 const RunOptions& TheRun();
 
+inline bool OnGpu() {
+  return TheRun().backend.kind == kernels::BackendKind::kCuda;
+}
+
 /// The backend under test. Lives as long as the process.
 kernels::Backend& TheBackend();
 
