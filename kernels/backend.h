@@ -278,9 +278,10 @@ class Backend {
       const HeadSlice& slice, const HeadInputs& inputs,
       const HeadBlocks& blocks, const HeadStatistics& statistics) = 0;
 
-  /// The same; and leaves in `kept` (`HeadKept` bytes, aligned to 256) what may
-  /// spare `KeptHeadHiddenGradient` and `HeadGradients` the logits. A backend
-  /// may leave nothing.
+  /// The same; and leaves in `kept` what may spare `KeptHeadHiddenGradient` and
+  /// `HeadGradients` the logits, of as many blocks of rows as it has room for
+  /// (`HeadKept`: aligned to 256, and of `least_bytes` or more unless it is
+  /// empty). A backend may leave nothing.
   virtual absl::Status KeepHeadTokenStatistics(
       const HeadSlice& slice, const HeadInputs& inputs,
       const HeadBlocks& blocks, std::span<std::byte> kept,
@@ -301,8 +302,8 @@ class Backend {
   /// A token whose coefficients are all 0 is left out: its row is +0 whatever
   /// its hidden holds.
   ///
-  /// Where `kept` is not empty (`HeadKept` bytes, aligned to 256) `p` stays
-  /// there for `HeadWeightGradient`.
+  /// Where `kept` is not empty `p` stays there for `HeadWeightGradient`, of as
+  /// many blocks of rows as it has room for.
   ///
   /// 4 * tokens * rows * dim FLOPs.
   virtual absl::Status HeadHiddenGradient(const HeadSlice& slice,
@@ -333,7 +334,7 @@ class Backend {
   /// which is null where the slice has no bias.
   ///
   /// `p` comes from `kept`, filled by `HeadHiddenGradient` with the same
-  /// arguments, or where that is empty is formed again: the same bits. Tokens
+  /// arguments, or where that has no room is formed again: the same bits. Tokens
   /// whose coefficients are 0 are left out; without any other, no bit changes.
   ///
   /// 4 * tokens * rows * dim FLOPs; 2 * ... with `kept`.

@@ -135,12 +135,15 @@ constexpr DType ComputeType(DType hidden, DType weight) {
   return hidden == weight ? hidden : DType::kFp32;
 }
 
-/// Bytes of the logit gradient of a call, as `HeadHiddenGradient` keeps it for
-/// `HeadWeightGradient`: each token's row in the compute type; then, for a
-/// slice with a bias, each token block's fp32 column sums; then fp32 statistics
-/// of each token and tile of rows. A backend lays the rows out as it likes,
-/// blocks of rows by themselves and a multiple of 8 wide; there is room for
-/// blocks of `kMostRows`, or of more.
+/// Memory for the logit gradient of a call, as `HeadHiddenGradient` keeps it
+/// for `HeadWeightGradient`: for a slice with a bias each token block's fp32
+/// column sums; then fp32 statistics of each token and tile of rows; then the
+/// gradient in the compute type, block of rows by block of rows, each with all
+/// tokens and a multiple of 8 wide. A backend may have smaller blocks of rows
+/// than `HeadBlocks`; there is room for blocks of `kMostRows`, or of more.
+///
+/// Memory may end anywhere in the gradient: of the blocks those are kept that
+/// lie in it whole (`RowsIn`).
 struct HeadKept {
   static constexpr int64_t kMostRows = 8192;  ///< Of a block of rows.
   static constexpr int64_t kTileRows = 160;   ///< That share a largest logit.
@@ -151,9 +154,11 @@ struct HeadKept {
     return (row_count + kPadding - 1) / kPadding * kPadding;
   }
 
-  int64_t column_sums_offset = 0;
+  // Column sums come first.
   int64_t statistics_offset = 0;
-  int64_t size_bytes = 0;
+  int64_t gradient_offset = 0;
+  int64_t least_bytes = 0;  ///< With a block of rows as `HeadBlocks` has it.
+  int64_t size_bytes = 0;   ///< With all rows.
 
   static constexpr HeadKept Of(const HeadSlice& slice, int64_t token_count,
                                DType hidden_dtype, const HeadBlocks& blocks) {
@@ -165,17 +170,37 @@ struct HeadKept {
                            std::min(blocks.row_count, kMostRows)};
     const BlockCut tokens = {token_count, blocks.token_count};
     HeadKept kept;
-    kept.column_sums_offset =
-        align(token_count * (slice.row_count + kPadding * rows.count()) *
-              SizeOf(ComputeType(hidden_dtype, slice.dtype)));
     const int64_t sums =
         slice.bias == nullptr ? 0 : tokens.count() * slice.row_count * 4;
-    kept.statistics_offset = align(kept.column_sums_offset + sums);
+    kept.statistics_offset = align(sums);
     const int64_t tiles =
         rows.count() * ((rows.largest() + kTileRows - 1) / kTileRows);
-    kept.size_bytes =
+    kept.gradient_offset =
         align(kept.statistics_offset + (tiles + 1) * token_count * 4);
+    const int64_t row_bytes =
+        token_count * SizeOf(ComputeType(hidden_dtype, slice.dtype));
+    kept.size_bytes =
+        align(kept.gradient_offset +
+              row_bytes * (slice.row_count + kPadding * rows.count()));
+    const int64_t block_rows = std::min(slice.row_count, blocks.row_count);
+    kept.least_bytes = std::min(
+        kept.gradient_offset + row_bytes * Stride(block_rows), kept.size_bytes);
     return kept;
+  }
+
+  /// How many rows of those that `rows` cuts into blocks have their gradient in
+  /// memory of `kept_bytes`: whole blocks, from the first on. `row_bytes` are
+  /// those of one row and all tokens that take part.
+  constexpr int64_t RowsIn(int64_t kept_bytes, const BlockCut& rows,
+                           int64_t row_bytes) const {
+    const int64_t room = kept_bytes - gradient_offset;
+    if (room < 0 || rows.total == 0) return 0;
+    const int64_t block_bytes = row_bytes * Stride(rows.size);
+    const int64_t last = rows.count() - 1;
+    if (room >= last * block_bytes + row_bytes * Stride(rows[last].count)) {
+      return rows.total;
+    }
+    return room / block_bytes * rows.size;
   }
 
  private:

@@ -66,9 +66,13 @@ class Head {
            static_cast<double>(dim_) * static_cast<double>(rows_);
   }
 
-  void KeepLogits() {
-    kept_ = Allocate(
-        HeadKept::Of(slice(), tokens_, DType::kBf16, kBlocks).size_bytes);
+  // This percentage of them.
+  void KeepLogits(int64_t percentage = 100) {
+    const HeadKept kept =
+        HeadKept::Of(slice(), tokens_, DType::kBf16, kBlocks);
+    kept_ = Allocate(kept.gradient_offset +
+                     (kept.size_bytes - kept.gradient_offset) * percentage /
+                         100);
   }
 
   void Forward() {
@@ -161,6 +165,16 @@ void CudaHeadKeep(benchmark::State& state) {
   });
 }
 
+// Between keep and lean: the rest of the blocks is formed again.
+void CudaHeadKeepPart(benchmark::State& state) {
+  Head head = HeadOf(state);
+  head.KeepLogits(state.range(3));
+  TimeProducts(state, head, 3, [&] {
+    head.Forward();
+    head.Backward();
+  });
+}
+
 void CudaHeadLean(benchmark::State& state) {
   Head head = HeadOf(state);
   TimeProducts(state, head, 4, [&] {
@@ -194,6 +208,13 @@ void Shapes(benchmark::internal::Benchmark* benchmark) {
 }
 BENCHMARK(CudaHeadKeep)->Apply(Shapes);
 BENCHMARK(CudaHeadLean)->Apply(Shapes);
+BENCHMARK(CudaHeadKeepPart)
+    ->ArgNames({"tokens", "dim", "rows", "percentage"})
+    ->Args({8192, 4096, 128256, 25})
+    ->Args({8192, 4096, 128256, 50})
+    ->Args({8192, 4096, 128256, 75})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(CudaHeadForward)->Apply(Shapes);
 BENCHMARK(CudaHeadHiddenGradientFirst)->Apply(Shapes);
 

@@ -185,14 +185,21 @@ KeptGradient KeptGradient::Of(const HeadCall& call, std::span<std::byte> kept,
   if (kept.empty()) return {};
   const HeadKept layout = HeadKept::Of(call.slice, call.inputs.token_count,
                                        call.inputs.hidden_dtype, blocks);
-  if (call.slice.bias == nullptr) return {kept.data(), nullptr};
-  return {kept.data(),
-          reinterpret_cast<float*>(kept.data() + layout.column_sums_offset)};
+  const int64_t row_bytes = static_cast<int64_t>(call.tokens.size()) *
+                            SizeOf(call.compute_type());
+  KeptGradient gradient;
+  gradient.data = kept.data() + layout.gradient_offset;
+  gradient.row_count = layout.RowsIn(static_cast<int64_t>(kept.size()),
+                                     call.row_cut, row_bytes);
+  if (call.slice.bias != nullptr) {
+    gradient.column_sums = reinterpret_cast<float*>(kept.data());
+  }
+  return gradient;
 }
 
 LogitBlock KeptGradient::Block(const HeadCall& call, const BlockRange& tokens,
                                const BlockRange& rows, float* scratch) const {
-  const bool in_place = data != nullptr && call.compute_type() == DType::kFp32;
+  const bool in_place = Keeps(rows) && call.compute_type() == DType::kFp32;
   return {in_place ? reinterpret_cast<float*>(data) + Offset(call, tokens, rows)
                    : scratch,
           rows.count};
@@ -207,10 +214,10 @@ void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
       static_cast<size_t>(terms.softcap == 0.0F ? 0 : rows.count));
   WithDenseElement(call.compute_type(), [&]<typename Compute>() {
     std::vector<Compute> scratch(static_cast<size_t>(rows.count));
-    auto* const copies = kept.data == nullptr
-                             ? nullptr
-                             : reinterpret_cast<Compute*>(kept.data) +
-                                   kept.Offset(call, tokens, rows);
+    auto* const copies = kept.Keeps(rows)
+                             ? reinterpret_cast<Compute*>(kept.data) +
+                                   kept.Offset(call, tokens, rows)
+                             : nullptr;
     CallFor(call.isa, [&] {
       if (column_sums != nullptr) {
         std::fill(column_sums, column_sums + rows.count, 0.0F);

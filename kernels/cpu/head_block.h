@@ -85,11 +85,14 @@ void FormLogits(const HeadCall& call, const BlockRange& tokens,
 /// The kept logit gradient of a call (`HeadKept`): blocks [tokens, rows], of a
 /// block of rows those of all tokens.
 struct KeptGradient {
-  std::byte* data = nullptr;  ///< Null: nothing is kept.
+  std::byte* data = nullptr;
+  int64_t row_count = 0;  ///< Rows before this one are kept.
   float* column_sums = nullptr;
 
   static KeptGradient Of(const HeadCall& call, std::span<std::byte> kept,
                          const HeadBlocks& blocks);
+
+  bool Keeps(const BlockRange& rows) const { return rows.first < row_count; }
 
   /// Where in `data` a block begins, in elements.
   static int64_t Offset(const HeadCall& call, const BlockRange& tokens,
@@ -102,10 +105,10 @@ struct KeptGradient {
   LogitBlock Block(const HeadCall& call, const BlockRange& tokens,
                    const BlockRange& rows, float* scratch) const;
 
-  /// Column sums of a block of tokens, or null.
+  /// Column sums of a block of tokens, or null where none are kept.
   float* ColumnSums(const HeadCall& call, int64_t token_block,
                     const BlockRange& rows) const {
-    return column_sums == nullptr
+    return column_sums == nullptr || !Keeps(rows)
                ? nullptr
                : column_sums + token_block * call.slice.row_count + rows.first;
   }
@@ -114,7 +117,7 @@ struct KeptGradient {
 /// Turns a block's logits in place into `p` (see `Backend::HeadHiddenGradient`)
 /// rounded to the compute type, as fp32. Writes the column sums of `p` before
 /// its rounding, tokens in order from +0, where `column_sums` is not null.
-/// Stores `p` in `kept` where that has memory. `logits` are
+/// Stores `p` in `kept` where that keeps its rows. `logits` are
 /// `kept.Block(call, tokens, rows, scratch)`.
 void FormLogitGradient(const HeadCall& call, const HeadMerged& merged,
                        const BlockRange& tokens, const BlockRange& rows,

@@ -56,7 +56,7 @@ FormedBlock FormBlock(const WeightGradientCall& call, int64_t token_block,
                       const BlockRange& rows, const float* hidden,
                       const float* weights, const Scratch& scratch) {
   const BlockRange tokens = call.head.token_cut[token_block];
-  if (call.kept.data != nullptr) {
+  if (call.kept.Keeps(rows)) {
     return {LoadLogitGradient(call.head, tokens, rows, call.kept, scratch.p),
             call.kept.ColumnSums(call.head, token_block, rows)};
   }
@@ -71,9 +71,9 @@ FormedBlock FormBlock(const WeightGradientCall& call, int64_t token_block,
 void AddBlock(const WeightGradientCall& call, const BlockRange& rows,
               const Scratch& scratch, float* main, int64_t stride) {
   const int64_t dim = call.head.slice.dim;
-  const float* weights = call.kept.data == nullptr
-                             ? WeightBlock(call.head, rows, scratch.weights)
-                             : nullptr;
+  const float* weights = call.kept.Keeps(rows)
+                             ? nullptr
+                             : WeightBlock(call.head, rows, scratch.weights);
   std::fill(scratch.bias_sums, scratch.bias_sums + rows.count, 0.0F);
   for (int64_t b = 0; b < call.head.token_cut.count(); ++b) {
     const BlockRange tokens = call.head.token_cut[b];

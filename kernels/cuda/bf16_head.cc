@@ -103,17 +103,31 @@ int64_t Bf16Head::ScratchBytes(const HeadSlice& slice, int64_t token_count,
   return most;
 }
 
-// Blocks of rows one after another, each with all tokens; then the targets'
-// logits, and the largest ones of blocks or tiles.
+HeadKept Bf16Head::Layout() const {
+  return HeadKept::Of(slice_, inputs_.token_count, inputs_.hidden_dtype,
+                      blocks_);
+}
+
+// Rows before this one are kept.
+int64_t Bf16Head::KeptRows(std::span<std::byte> kept) const {
+  if (kept.empty()) return 0;
+  return Layout().RowsIn(static_cast<int64_t>(kept.size()), cuts_.rows,
+                         inputs_.token_count * SizeOf(DType::kBf16));
+}
+
+// The targets' logits, and the largest ones of blocks or tiles.
+float* Bf16Head::KeptStatistics(std::span<std::byte> kept) const {
+  return reinterpret_cast<float*>(kept.data() + Layout().statistics_offset);
+}
+
+// Blocks of rows lie one after another, each with all tokens.
 KeptBlock Bf16Head::KeptOf(std::span<std::byte> kept,
                            const PassBlock& block) const {
-  if (kept.empty()) return {};
+  if (block.rows.first >= KeptRows(kept)) return {};
   const int64_t tokens = inputs_.token_count;
-  const HeadKept layout =
-      HeadKept::Of(slice_, tokens, inputs_.hidden_dtype, blocks_);
-  auto* const codes = reinterpret_cast<uint16_t*>(kept.data());
-  auto* const statistics =
-      reinterpret_cast<float*>(kept.data() + layout.statistics_offset);
+  auto* const codes =
+      reinterpret_cast<uint16_t*>(kept.data() + Layout().gradient_offset);
+  float* const statistics = KeptStatistics(kept);
   const int64_t row_block = block.rows.first / cuts_.rows.size;
   KeptBlock of;
   of.codes = codes + row_block * tokens * HeadKept::Stride(cuts_.rows.size) +
@@ -157,7 +171,9 @@ absl::Status Bf16Head::StatisticsOfTiles(const HeadStatistics& statistics,
   });
   if (!scratch.ok()) return scratch.status();
   TileStatistics of_tiles = scratch->tiles;
-  if (!kept.empty()) of_tiles.max = KeptOf(kept, BlockOf(0, 0)).largest;
+  if (!kept.empty()) {
+    of_tiles.max = KeptStatistics(kept) + inputs_.token_count;
+  }
   for (int64_t b = 0; b < cuts_.tokens.count(); ++b) {
     for (int64_t r = 0; r < cuts_.rows.count(); ++r) {
       const PassBlock block = BlockOf(b, r);
@@ -217,10 +233,11 @@ absl::Status Bf16Head::Gradients(const HeadMerged& merged,
   const bool all = static_cast<int64_t>(tokens->size()) == inputs_.token_count;
   const bool through_copy =
       wanted.main_grad != nullptr && wanted.main_grad->dtype != DType::kFp32;
+  const bool forms = KeptRows(kept) < slice_.row_count;
   const auto scratch = stream_.Scratch([&](ScratchCutter& cutter) {
     return Cut(cutter, cuts_,
-               {.logits = keeps == Keeps::kNothing && !has_tiles_,
-                .gradient = kept.empty(),
+               {.logits = (forms || keeps == Keeps::kNothing) && !has_tiles_,
+                .gradient = forms,
                 .hidden = !all && wanted.main_grad != nullptr,
                 .sum = through_copy,
                 .scales = true});
@@ -243,8 +260,9 @@ absl::Status Bf16Head::Gradients(const HeadMerged& merged,
 const uint16_t* Bf16Head::FormGradient(const Call& call,
                                        const PassBlock& block) {
   const KeptBlock kept = KeptOf(call.kept, block);
-  if (call.keeps == Keeps::kGradient) return kept.codes;
-  if (call.keeps == Keeps::kLogits) {
+  const Keeps keeps = kept.codes == nullptr ? Keeps::kNothing : call.keeps;
+  if (keeps == Keeps::kGradient) return kept.codes;
+  if (keeps == Keeps::kLogits) {
     Check(LaunchPassKeptGradient(kept, block, inputs_, call.scratch.scales,
                                  stream_.get()),
           "forming a logit gradient");

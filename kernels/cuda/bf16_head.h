@@ -38,12 +38,11 @@ class Bf16Head {
   Bf16Head(Stream& stream, Gemm& gemm, const HeadSlice& slice,
            const HeadInputs& inputs, const HeadBlocks& blocks);
 
-  /// `Backend::HeadTokenStatistics`; keeps the logits where `kept` is not
-  /// empty.
+  /// `Backend::HeadTokenStatistics`; keeps the logits that `kept` has room for.
   absl::Status Statistics(const HeadStatistics& statistics,
                           std::span<std::byte> kept);
 
-  /// What `kept` holds.
+  /// What `kept` holds, of the blocks of rows that it has room for.
   enum class Keeps : uint8_t { kNothing, kLogits, kGradient };
 
   /// What is wanted of `Gradients`; null where it is not.
@@ -107,6 +106,9 @@ class Bf16Head {
     return {cuts_.tokens[token_block], cuts_.rows[row_block]};
   }
   TileCut tiles() const { return {cuts_.rows}; }
+  HeadKept Layout() const;
+  int64_t KeptRows(std::span<std::byte> kept) const;
+  float* KeptStatistics(std::span<std::byte> kept) const;
   KeptBlock KeptOf(std::span<std::byte> kept, const PassBlock& block) const;
   absl::Status StatisticsOfTiles(const HeadStatistics& statistics,
                                  std::span<std::byte> kept);

@@ -87,9 +87,7 @@ absl::Status HeadHiddenGradient(Stream& stream, Gemm& gemm,
   const auto scratch =
       TakeScratch(stream, *tokens_in, call.hidden_elements(), call);
   if (!scratch.ok()) return scratch.status();
-  // Only what is kept needs column sums.
-  const LogitGradient gradient =
-      kept.empty() ? LogitGradient() : LogitGradient::In(call, kept, blocks);
+  const LogitGradient gradient = LogitGradient::In(call, kept, blocks);
   HeadRun run(stream, gemm, call, *scratch);
   for (int64_t b = 0; b < call.token_cut.count(); ++b) {
     const BlockRange tokens = call.token_cut[b];
@@ -99,10 +97,10 @@ absl::Status HeadHiddenGradient(Stream& stream, Gemm& gemm,
       const Operand weights = run.Weights(rows);
       const LogitBlock logits = run.Logits(tokens, rows, hidden, weights);
       const RowBlock p = gradient.Block(call, *scratch, tokens, rows);
-      run.Check(
-          LaunchFormLogitGradient(logits, slice, inputs, merged, call.tokens, p,
-                                  gradient.ColumnSums(b, rows), stream.get()),
-          "forming a logit gradient");
+      run.Check(LaunchFormLogitGradient(
+                    logits, slice, inputs, merged, call.tokens, p,
+                    gradient.KeptSums(call, rows).Of(b), stream.get()),
+                "forming a logit gradient");
       run.Multiply({p.data, p.stride}, weights, {tokens.count, dim, rows.count},
                    r == 0 ? Into::kWrite : Into::kAdd, scratch->sum, dim);
     }
@@ -143,27 +141,25 @@ absl::Status HeadWeightGradient(Stream& stream, Gemm& gemm,
   const auto scratch = TakeScratch(
       stream, *tokens_in, through_copy ? call.weight_elements() : 0, call);
   if (!scratch.ok()) return scratch.status();
-  const LogitGradient gradient =
-      kept.empty()
-          ? LogitGradient::In(call, *scratch)
-          // Only read from here on.
-          : LogitGradient::In(
-                call, {const_cast<std::byte*>(kept.data()), kept.size()},
-                blocks);
+  // Only read from here on.
+  const LogitGradient gradient = LogitGradient::In(
+      call, {const_cast<std::byte*>(kept.data()), kept.size()}, blocks);
   HeadRun run(stream, gemm, call, *scratch);
   for (int64_t r = 0; r < call.row_cut.count(); ++r) {
     const BlockRange rows = call.row_cut[r];
-    const Operand weights = kept.empty() ? run.Weights(rows) : Operand();
+    const bool forms = !gradient.Keeps(rows);
+    const Operand weights = forms ? run.Weights(rows) : Operand();
+    const ColumnSums sums = gradient.Sums(call, *scratch, rows);
     const auto add = [&](float* sum, int64_t stride) {
       for (int64_t b = 0; b < call.token_cut.count(); ++b) {
         const BlockRange tokens = call.token_cut[b];
         const Operand hidden = run.Hidden(tokens);
         const RowBlock p = gradient.Block(call, *scratch, tokens, rows);
-        if (kept.empty()) {
+        if (forms) {
           run.Check(LaunchFormLogitGradient(
                         run.Logits(tokens, rows, hidden, weights), slice,
-                        inputs, merged, call.tokens, p,
-                        gradient.ColumnSums(b, rows), stream.get()),
+                        inputs, merged, call.tokens, p, sums.Of(b),
+                        stream.get()),
                     "forming a logit gradient");
         }
         run.Multiply({p.data, p.stride, true}, hidden,
@@ -173,8 +169,7 @@ absl::Status HeadWeightGradient(Stream& stream, Gemm& gemm,
     run.Check(AddToRows(main_grad, rows, scratch->sum, stream.get(), add));
     if (bias_grad == nullptr) continue;
     run.Check(
-        LaunchAddBiasGradient(gradient.ColumnSums(0, rows),
-                              call.token_cut.count(), gradient.column_stride,
+        LaunchAddBiasGradient(sums.data, call.token_cut.count(), sums.stride,
                               rows.count, bias_grad + rows.first, stream.get()),
         "adding a bias gradient");
   }

@@ -76,41 +76,61 @@ struct HeadScratch {
   }
 };
 
+/// Column sums of a block of rows, of each block of tokens.
+struct ColumnSums {
+  float* data = nullptr;  ///< Null: none are wanted.
+  int64_t stride = 0;     ///< From one block of tokens to the next.
+
+  float* Of(int64_t token_block) const {
+    return data == nullptr ? nullptr : data + token_block * stride;
+  }
+};
+
 /// Where the logit gradient of a call and its column sums lie: in what the
-/// caller keeps, or in scratch, a block at a time.
+/// caller keeps, as far as that goes, or in scratch, a block at a time.
 struct LogitGradient {
   std::byte* kept = nullptr;
-  float* column_sums = nullptr;  ///< Null where there are none.
-  int64_t column_stride = 0;     ///< From one block of tokens to the next.
+  int64_t kept_row_count = 0;  ///< Rows before this one are kept.
+  float* kept_sums = nullptr;  ///< Null where there is no bias.
 
   static LogitGradient In(const HeadCall& call, std::span<std::byte> kept,
                           const HeadBlocks& blocks) {
+    if (kept.empty()) return {};
     const HeadKept layout = HeadKept::Of(call.slice, call.inputs.token_count,
                                          call.inputs.hidden_dtype, blocks);
-    float* sums =
-        reinterpret_cast<float*>(kept.data() + layout.column_sums_offset);
-    return {kept.data(), call.has_bias() ? sums : nullptr,
-            call.slice.row_count};
+    const int64_t row_bytes = call.token_cut.total * SizeOf(call.compute);
+    return {kept.data() + layout.gradient_offset,
+            layout.RowsIn(static_cast<int64_t>(kept.size()), call.row_cut,
+                          row_bytes),
+            call.has_bias() ? reinterpret_cast<float*>(kept.data()) : nullptr};
   }
-  static LogitGradient In(const HeadCall& call, const HeadScratch& scratch) {
-    return {nullptr, call.has_bias() ? scratch.column_sums : nullptr,
-            call.row_cut.largest()};
+
+  bool Keeps(const BlockRange& rows) const {
+    return rows.first < kept_row_count;
   }
 
   // Of one width wherever it lies, so that products go the same way.
   RowBlock Block(const HeadCall& call, const HeadScratch& scratch,
                  const BlockRange& tokens, const BlockRange& rows) const {
     const int64_t stride = HeadKept::Stride(rows.count);
-    if (kept == nullptr) return {scratch.p, call.compute, stride};
+    if (!Keeps(rows)) return {scratch.p, call.compute, stride};
     const int64_t at = rows.first / call.row_cut.size * call.token_cut.total *
                            HeadKept::Stride(call.row_cut.size) +
                        tokens.first * stride;
     return {kept + at * SizeOf(call.compute), call.compute, stride};
   }
-  float* ColumnSums(int64_t token_block, const BlockRange& rows) const {
-    if (column_sums == nullptr) return nullptr;
-    return column_sums + token_block * column_stride +
-           (kept == nullptr ? 0 : rows.first);
+
+  /// What is kept of them.
+  ColumnSums KeptSums(const HeadCall& call, const BlockRange& rows) const {
+    if (kept_sums == nullptr || !Keeps(rows)) return {};
+    return {kept_sums + rows.first, call.slice.row_count};
+  }
+  ColumnSums Sums(const HeadCall& call, const HeadScratch& scratch,
+                  const BlockRange& rows) const {
+    if (!call.has_bias()) return {};
+    return Keeps(rows) ? KeptSums(call, rows)
+                       : ColumnSums{scratch.column_sums,
+                                    call.row_cut.largest()};
   }
 };
 

@@ -211,13 +211,13 @@ kernels::HeadSlice DenseStore::Slice(const HeadOperands& head) const {
           head.softcap()};
 }
 
-// Room for what a call to be staged keeps, or none.
+// Room for what a call to be staged keeps, for a part of it, or none.
 std::span<std::byte> DenseStore::Keep(
     const std::shared_ptr<const HeadOperands>& operands) {
-  return kept_.Keep(
-      operands, kernels::HeadKept::Of(Slice(*operands), operands->token_count(),
-                                      operands->inputs().hidden_dtype, blocks_)
-                    .size_bytes);
+  const kernels::HeadKept layout =
+      kernels::HeadKept::Of(Slice(*operands), operands->token_count(),
+                            operands->inputs().hidden_dtype, blocks_);
+  return kept_.Keep(operands, layout.least_bytes, layout.size_bytes);
 }
 
 absl::Status DenseStore::ComputeHeadStatistics(HeadLanding& head) {

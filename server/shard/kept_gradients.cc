@@ -1,21 +1,26 @@
 #include "server/shard/kept_gradients.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
 
 namespace rowhouse::server {
 
-int64_t KeptGradients::SizeBytes() const {
-  int64_t size_bytes = 0;
-  for (const Place& place : places_) size_bytes += place.memory.size_bytes();
-  return size_bytes;
+int64_t KeptGradients::TakenBytes() const {
+  int64_t taken = 0;
+  for (const Place& place : places_) {
+    if (!place.call.expired()) taken += place.memory.size_bytes();
+  }
+  return taken;
 }
 
 std::span<std::byte> KeptGradients::Keep(
-    const std::shared_ptr<const HeadOperands>& call, int64_t size_bytes) {
+    const std::shared_ptr<const HeadOperands>& call, int64_t least_bytes,
+    int64_t size_bytes) {
   Drop(call.get());
-  if (size_bytes == 0 || size_bytes > most_bytes_) return {};
+  size_bytes = std::min(size_bytes, most_bytes_ - TakenBytes());
+  if (size_bytes <= 0 || size_bytes < least_bytes) return {};
   for (Place& place : places_) {
     if (!place.call.expired() || place.memory.size_bytes() < size_bytes) {
       continue;
@@ -27,8 +32,8 @@ std::span<std::byte> KeptGradients::Keep(
   // Those that are free are too small.
   std::erase_if(places_,
                 [](const Place& place) { return place.call.expired(); });
-  if (size_bytes > most_bytes_ - SizeBytes()) return {};
-  absl::StatusOr<kernels::Buffer> memory = backend_.Allocate(size_bytes);
+  absl::StatusOr<kernels::Buffer> memory =
+      backend_.AllocateUninitialized(size_bytes);
   if (!memory.ok()) return {};
   places_.push_back({*std::move(memory), call, size_bytes});
   return {places_.back().memory.as<std::byte>(),

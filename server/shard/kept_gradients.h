@@ -23,10 +23,11 @@ class KeptGradients {
   KeptGradients(kernels::Backend& backend, int64_t most_bytes)
       : backend_(backend), most_bytes_(most_bytes) {}
 
-  /// Room for what a call keeps, 256-byte aligned; empty where there is
-  /// none. What calls that have gone had kept makes room.
+  /// Room for what a call keeps, 256-byte aligned: `size_bytes` or what is left
+  /// of them, not initialized; empty where less than `least_bytes` are. What
+  /// calls that have gone had kept makes room.
   std::span<std::byte> Keep(const std::shared_ptr<const HeadOperands>& call,
-                            int64_t size_bytes);
+                            int64_t least_bytes, int64_t size_bytes);
 
   /// What `Keep` gave for that call, or nothing. Good until the next `Keep`
   /// after `Drop`.
@@ -46,7 +47,7 @@ class KeptGradients {
     int64_t size_bytes = 0;                  // That the call uses.
   };
 
-  int64_t SizeBytes() const;
+  int64_t TakenBytes() const;
 
   kernels::Backend& backend_;
   const int64_t most_bytes_;

@@ -85,6 +85,7 @@ HeadProblem RandomProblem(Random& random, const Size& size, DType hidden,
   std::sort(problem.bounds.begin(), problem.bounds.end());
   problem.blocks = {random.Integer(1, 70), random.Integer(1, 100)};
   problem.keep = random.Chance(0.5);
+  if (random.Chance(0.5)) problem.kept_share = random.Uniform(0, 1);
   return problem;
 }
 
@@ -287,15 +288,19 @@ TEST_P(BackendTest, HeadOfManyTilesEqualsAnFp64Oracle) {
       ExpectLossAndHiddenGradient(problem, got, want);
       ExpectWeightGradient(problem, got, want);
       if (problem.predict) ExpectPredicted(problem, got, want);
-      problem.at_once = true;
       problem.keep_logits = true;
-      ExpectSameBits(RunHead(*backend_, problem), got);
+      for (const double share : {0.0, 0.4, 0.9, 1.0}) {
+        SCOPED_TRACE(share);
+        problem.kept_share = share;
+        problem.at_once = !problem.at_once;
+        ExpectSameBits(RunHead(*backend_, problem), got);
+      }
     }
   }
 }
 
-// Kept from the statistics on, or from the hidden gradient on; both gradients
-// at once, or one after the other.
+// Kept from the statistics on, or from the hidden gradient on, whole or in
+// part; both gradients at once, or one after the other.
 TEST_P(BackendTest, HeadGivesTheSameBitsHoweverItsGradientsAreFormed) {
   Random random(72);
   SCOPED_TRACE(random.Trace());
@@ -311,10 +316,14 @@ TEST_P(BackendTest, HeadGivesTheSameBitsHoweverItsGradientsAreFormed) {
         for (const bool at_once : {false, true}) {
           problem.at_once = at_once;
           problem.keep = !at_once;
-          problem.keep_logits = false;
-          ExpectSameBits(RunHead(*backend_, problem), formed_again);
-          problem.keep_logits = true;
-          ExpectSameBits(RunHead(*backend_, problem), formed_again);
+          for (const double share : {1.0, 0.0, double{random.Uniform(0, 1)}}) {
+            SCOPED_TRACE(share);
+            problem.kept_share = share;
+            problem.keep_logits = false;
+            ExpectSameBits(RunHead(*backend_, problem), formed_again);
+            problem.keep_logits = true;
+            ExpectSameBits(RunHead(*backend_, problem), formed_again);
+          }
         }
       }
     }

@@ -167,9 +167,12 @@ class Slice {
   }
   float* bias() { return problem_.bias.empty() ? nullptr : bias_grad_.data(); }
   int64_t KeptBytes() const {
-    return HeadKept::Of(slice(), problem_.token_count, problem_.hidden_dtype,
-                        problem_.blocks)
-        .size_bytes;
+    const HeadKept kept = HeadKept::Of(slice(), problem_.token_count,
+                                       problem_.hidden_dtype, problem_.blocks);
+    const auto gradient_bytes =
+        static_cast<double>(kept.size_bytes - kept.gradient_offset);
+    return kept.gradient_offset +
+           static_cast<int64_t>(gradient_bytes * problem_.kept_share);
   }
 
   Backend& backend_;

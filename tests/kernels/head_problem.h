@@ -28,6 +28,7 @@ struct HeadProblem {
   HeadBlocks blocks;
   bool keep = false;  // Whether the logit gradient is kept for the weights'.
   bool keep_logits = false;  // The same, from the statistics on.
+  double kept_share = 1;     // Of that, how much finds room.
   bool at_once = false;      // Whether both gradients are formed in one call.
   std::vector<float> main_grad;      // Before; empty: zeros.
   std::vector<float> bias_grad;      // Before; empty: zeros.

@@ -182,23 +182,44 @@ TEST(HeadLossTest, KeepsTheSmallSumUnderALargeOffset) {
 }
 
 // 7 tokens, 10 rows in two blocks, each with room to be a multiple of 8 wide.
-TEST(HeadKeptTest, HoldsRowsThenColumnSumsThenStatistics) {
+TEST(HeadKeptTest, HoldsColumnSumsThenStatisticsThenRows) {
   HeadSlice slice;
   slice.row_count = 10;
   slice.dim = 4;
-  // bf16: 7 * (10 + 2 * 8) * 2 = 364 bytes; then 7 * 3 floats.
+  // 7 * 3 floats; then bf16: 7 * (10 + 2 * 8) * 2 = 364 bytes, 7 * 8 * 2 = 112
+  // of them for the first block.
   const HeadKept plain = HeadKept::Of(slice, 7, DType::kBf16, {3, 5});
-  EXPECT_EQ(plain.statistics_offset, 512);
-  EXPECT_EQ(plain.size_bytes, 512 + 256);
+  EXPECT_EQ(plain.statistics_offset, 0);
+  EXPECT_EQ(plain.gradient_offset, 256);
+  EXPECT_EQ(plain.least_bytes, 256 + 112);
+  EXPECT_EQ(plain.size_bytes, 256 + 512);
   // Mixed types: fp32, 728 bytes.
-  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kFp16, {3, 5}).size_bytes, 768 + 256);
+  EXPECT_EQ(HeadKept::Of(slice, 7, DType::kFp16, {3, 5}).size_bytes, 256 + 768);
   const float bias = 0;
   slice.bias = &bias;
   // Three token blocks of 10 sums.
   const HeadKept kept = HeadKept::Of(slice, 7, DType::kBf16, {3, 5});
-  EXPECT_EQ(kept.column_sums_offset, 512);
-  EXPECT_EQ(kept.statistics_offset, 512 + 256);
-  EXPECT_EQ(kept.size_bytes, 512 + 256 + 256);
+  EXPECT_EQ(kept.statistics_offset, 256);
+  EXPECT_EQ(kept.gradient_offset, 256 + 256);
+  EXPECT_EQ(kept.size_bytes, 256 + 256 + 512);
+}
+
+TEST(HeadKeptTest, KeepsTheBlocksOfRowsThatLieInItWhole) {
+  HeadKept kept;
+  kept.gradient_offset = 1000;
+  // Blocks of 16, 16 and 4 rows of 10 bytes, the last one as wide as 8.
+  const BlockCut rows = {36, 16};
+  const struct {
+    int64_t kept_bytes;
+    int64_t rows;
+  } cases[] = {{0, 0},          {1000, 0},       {1159, 0},
+               {1160, 16},      {1319, 16},      {1320, 32},
+               {1399, 32},      {1400, 36},      {1 << 20, 36}};
+  for (const auto& [kept_bytes, wanted] : cases) {
+    EXPECT_EQ(kept.RowsIn(kept_bytes, rows, 10), wanted) << kept_bytes;
+  }
+  EXPECT_EQ(kept.RowsIn(1000, rows, 0), 36);  // Without tokens.
+  EXPECT_EQ(kept.RowsIn(1000, {0, 16}, 10), 0);
 }
 
 TEST(HeadKeptTest, BlocksOfRowsHaveAMultipleOf8AndAreNoMoreThanFit) {
@@ -207,11 +228,12 @@ TEST(HeadKeptTest, BlocksOfRowsHaveAMultipleOf8AndAreNoMoreThanFit) {
   EXPECT_EQ(HeadKept::Stride(8191), 8192);
   HeadSlice slice;
   slice.row_count = 3 * HeadKept::kMostRows;
-  // Three blocks, however many rows one may have: 2 * (3 * 8192 + 3 * 8).
   const HeadKept kept = HeadKept::Of(slice, 1, DType::kBf16, {1, 100000});
-  EXPECT_EQ(kept.column_sums_offset, 49408);
   // The target's logit and the largest of 3 * 52 tiles.
-  EXPECT_EQ(kept.size_bytes, 49408 + 768);
+  EXPECT_EQ(kept.gradient_offset, 768);
+  // Three blocks, however many rows one may have: 2 * (3 * 8192 + 3 * 8).
+  EXPECT_EQ(kept.size_bytes, 768 + 49408);
+  EXPECT_EQ(kept.least_bytes, 768 + 2 * 3 * 8192);
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ class KeptGradientsTest : public ::testing::Test {
 TEST_F(KeptGradientsTest, GivesEachCallItsOwn) {
   const auto a = Call();
   const auto b = Call();
-  const auto room_a = kept_.Keep(a, 400);
-  const auto room_b = kept_.Keep(b, 500);
+  const auto room_a = kept_.Keep(a, 400, 400);
+  const auto room_b = kept_.Keep(b, 500, 500);
   ASSERT_THAT(room_a, SizeIs(400));
   ASSERT_THAT(room_b, SizeIs(500));
   EXPECT_EQ(kept_.Find(a.get()).data(), room_a.data());
@@ -40,44 +40,59 @@ TEST_F(KeptGradientsTest, GivesEachCallItsOwn) {
 
 TEST_F(KeptGradientsTest, HasRoomForSoManyBytesOnly) {
   const auto a = Call();
-  EXPECT_THAT(kept_.Keep(a, 1001), IsEmpty());
-  EXPECT_THAT(kept_.Keep(a, 600), SizeIs(600));
+  EXPECT_THAT(kept_.Keep(a, 1001, 2000), IsEmpty());
+  EXPECT_THAT(kept_.Keep(a, 600, 600), SizeIs(600));
   const auto b = Call();
-  EXPECT_THAT(kept_.Keep(b, 401), IsEmpty());
+  EXPECT_THAT(kept_.Keep(b, 401, 401), IsEmpty());
   EXPECT_THAT(kept_.Find(b.get()), IsEmpty());
-  EXPECT_THAT(kept_.Keep(b, 400), SizeIs(400));
+  EXPECT_THAT(kept_.Keep(b, 400, 400), SizeIs(400));
+  EXPECT_THAT(kept_.Keep(Call(), 0, 100), IsEmpty());
+}
+
+TEST_F(KeptGradientsTest, GivesWhatIsLeftToACallThatCanUseIt) {
+  const auto a = Call();
+  EXPECT_THAT(kept_.Keep(a, 300, 700), SizeIs(700));
+  const auto b = Call();
+  EXPECT_THAT(kept_.Keep(b, 300, 700), SizeIs(300));
+  EXPECT_THAT(kept_.Find(b.get()), SizeIs(300));
+  kept_.DropAll();
+  // More than any of the two had, and all there is.
+  EXPECT_THAT(kept_.Keep(b, 300, 1700), SizeIs(1000));
+  const auto* const all = kept_.Find(b.get()).data();
+  kept_.Drop(b.get());
+  EXPECT_EQ(kept_.Keep(a, 300, 1800).data(), all);
 }
 
 TEST_F(KeptGradientsTest, UsesMemoryAgainThatWasDroppedOrWhoseCallHasGone) {
   const auto a = Call();
   auto b = Call();
-  const auto* const first = kept_.Keep(a, 600).data();
-  const auto* const second = kept_.Keep(b, 400).data();
+  const auto* const first = kept_.Keep(a, 600, 600).data();
+  const auto* const second = kept_.Keep(b, 400, 400).data();
   const int64_t taken = testing::FailingBackend::live_bytes;
   kept_.Drop(a.get());
   EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
   b.reset();
-  EXPECT_EQ(kept_.Keep(a, 500).data(), first);
+  EXPECT_EQ(kept_.Keep(a, 500, 500).data(), first);
   EXPECT_THAT(kept_.Find(a.get()), SizeIs(500));
   const auto c = Call();
-  EXPECT_EQ(kept_.Keep(c, 300).data(), second);
+  EXPECT_EQ(kept_.Keep(c, 300, 300).data(), second);
   EXPECT_EQ(testing::FailingBackend::live_bytes, taken);
 }
 
 TEST_F(KeptGradientsTest, FreesMemoryThatIsTooSmall) {
   auto a = Call();
-  kept_.Keep(a, 600);
+  kept_.Keep(a, 600, 600);
   kept_.DropAll();
   EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
-  EXPECT_THAT(kept_.Keep(a, 900), SizeIs(900));
+  EXPECT_THAT(kept_.Keep(a, 900, 900), SizeIs(900));
 }
 
 TEST_F(KeptGradientsTest, KeepsNothingWithoutMemory) {
   backend_.fail_allocations = true;
   const auto a = Call();
-  EXPECT_THAT(kept_.Keep(a, 100), IsEmpty());
+  EXPECT_THAT(kept_.Keep(a, 100, 100), IsEmpty());
   backend_.fail_allocations = false;
-  EXPECT_THAT(kept_.Keep(a, 100), SizeIs(100));
+  EXPECT_THAT(kept_.Keep(a, 100, 100), SizeIs(100));
   kept_.Free();
   EXPECT_THAT(kept_.Find(a.get()), IsEmpty());
 }
@@ -100,11 +115,11 @@ ShardSpec SpecOf(int64_t row_count, int64_t token_count) {
 TEST(KeptBytesTest, IsOneCallOfEveryTrainer) {
   ShardSpec spec = SpecOf(51, 10);
   spec.dense->has_bias = false;
-  // In units of 256: 10 * (51 + 8) * 4 = 2360, then 10 * 2 * 4 = 80.
+  // In units of 256: 10 * 2 * 4 = 80, then 10 * (51 + 8) * 4 = 2360.
   EXPECT_EQ(DenseStore::KeptBytes(spec, {}), 3 * (2560 + 256));
   ShardLimits limits;
   limits.head_blocks = {4, 100};
-  spec.dense->has_bias = true;  // Between them sums of 3 blocks of tokens: 612.
+  spec.dense->has_bias = true;  // Before them sums of 3 blocks of tokens: 612.
   EXPECT_EQ(DenseStore::KeptBytes(spec, limits), 3 * (2560 + 768 + 256));
   EXPECT_EQ(DenseStore::KeptBytes(SpecOf(51, 0), {}), 0);
 }

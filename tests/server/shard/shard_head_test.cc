@@ -16,6 +16,7 @@ namespace {
 
 using absl::StatusCode;
 using server::HeadPurpose;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -43,6 +44,26 @@ TEST_F(HeadTest, TheEventAppliesTheWeightGradient) {
   EXPECT_THAT(Row(1), ElementsAre(1, 1));
   const auto state = shard_->GetEventState();
   EXPECT_EQ(state->applied_events[0].report.entry_count, 1);
+}
+
+// From nothing to all of both calls: a block of two rows takes 544 bytes with
+// what else is kept, a whole call 768.
+TEST_F(HeadTest, TheRoomForLogitsChangesNoBit) {
+  limits_.head_blocks = {1, 2};
+  std::vector<uint64_t> sums;
+  for (const int64_t budget : {0, 543, 544, 768, 768 + 544, 1 << 20}) {
+    limits_.logits_budget_bytes = budget;
+    StartWithSessions();
+    ASSERT_THAT(Run(Header(kRank0, 1), 1), IsOk());
+    ASSERT_THAT(Run(Header(kRank1, 1), -2), IsOk());
+    ASSERT_NO_FATAL_FAILURE(Apply(1, 1, 1));
+    ASSERT_THAT(Run(Header(kRank1, 2), 3), IsOk());
+    ASSERT_NO_FATAL_FAILURE(Apply(2, 0, 1));
+    const auto digest = shard_->Digest();
+    ASSERT_THAT(digest, IsOk());
+    sums.push_back(digest->row_sum);
+  }
+  EXPECT_THAT(sums, Each(sums[0]));
 }
 
 TEST_F(HeadTest, EvaluationsAndFrozenWeightsStageNothing) {
