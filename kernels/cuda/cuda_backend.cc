@@ -364,8 +364,10 @@ class CudaBackend final : public Backend {
                                   const MainGrad& main_grad,
                                   float* bias_grad) override {
     return RunWithGemm([&](Stream& stream, Gemm& gemm) {
-      return cuda::HeadWeightGradient(stream, gemm, slice, inputs, merged,
-                                      blocks, kept, main_grad, bias_grad);
+      return stream.InBackground([&] {
+        return cuda::HeadWeightGradient(stream, gemm, slice, inputs, merged,
+                                        blocks, kept, main_grad, bias_grad);
+      });
     });
   }
 

@@ -22,10 +22,21 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create() {
 }
 
 absl::Status Stream::Make() {
-  // Not ordered with the default stream, which waits for all others.
+  int least = 0;
+  int greatest = 0;
   absl::Status made =
-      ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-               "making a stream");
+      ToStatus(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+               "reading the priorities of streams");
+  // Not ordered with the default stream, which waits for all others.
+  const auto make_stream = [&](cudaStream_t& stream, int priority) {
+    if (!made.ok()) return;
+    made = ToStatus(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                                 priority),
+                    "making a stream");
+  };
+  make_stream(stream_, greatest);
+  make_stream(background_, least);
+  current_ = stream_;
   const auto make_event = [&](cudaEvent_t& event) {
     if (!made.ok()) return;
     made = ToStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
@@ -33,6 +44,7 @@ absl::Status Stream::Make() {
   };
   for (cudaEvent_t& free : piece_free_) make_event(free);
   make_event(peeked_);
+  make_event(handed_over_);
   constexpr int64_t kAllResultBytes = kResultCount * kResultBytes;
   if (made.ok()) made = Put(AllocateMemory(kAllResultBytes), results_);
   if (made.ok()) made = Put(AllocatePinned(kAllResultBytes), host_results_);
@@ -46,15 +58,27 @@ Stream::~Stream() {
   for (cudaEvent_t free : piece_free_) {
     if (free != nullptr) (void)cudaEventDestroy(free);
   }
-  if (peeked_ != nullptr) (void)cudaEventDestroy(peeked_);
-  (void)cudaStreamDestroy(stream_);
+  for (cudaEvent_t event : {peeked_, handed_over_}) {
+    if (event != nullptr) (void)cudaEventDestroy(event);
+  }
+  for (cudaStream_t stream : {background_, stream_}) {
+    if (stream != nullptr) (void)cudaStreamDestroy(stream);
+  }
+}
+
+absl::Status Stream::Follow(cudaStream_t later, cudaStream_t earlier) {
+  cudaError_t error = cudaEventRecord(handed_over_, earlier);
+  if (error == cudaSuccess) {
+    error = cudaStreamWaitEvent(later, handed_over_, 0);
+  }
+  return ToStatus(error, "ordering streams");
 }
 
 absl::Status Stream::Synchronize() {
   const std::vector<std::function<void()>> deliveries =
       std::exchange(deliveries_, {});
   result_count_ = 0;
-  absl::Status done = ToStatus(cudaStreamSynchronize(stream_), "waiting");
+  absl::Status done = ToStatus(cudaStreamSynchronize(current_), "waiting");
   if (!done.ok()) return done;
   for (const std::function<void()>& deliver : deliveries) deliver();
   return done;
@@ -63,7 +87,7 @@ absl::Status Stream::Synchronize() {
 absl::Status Stream::GrowScratch(int64_t size_bytes) {
   if (size_bytes <= scratch_.size_bytes()) return absl::OkStatus();
   absl::Status idle =
-      ToStatus(cudaStreamSynchronize(stream_), "waiting to grow scratch");
+      ToStatus(cudaStreamSynchronize(current_), "waiting to grow scratch");
   if (!idle.ok()) return idle;
   absl::StatusOr<Buffer> grown = AllocateMemory(size_bytes);
   if (!grown.ok()) return std::move(grown).status();
@@ -82,7 +106,7 @@ absl::StatusOr<void*> Stream::NewResultBytes(size_t size_bytes) {
   absl::StatusOr<void*> result = NextResult();
   if (!result.ok()) return result;
   absl::Status cleared = ToStatus(
-      cudaMemsetAsync(*result, 0, size_bytes, stream_), "clearing a result");
+      cudaMemsetAsync(*result, 0, size_bytes, current_), "clearing a result");
   if (!cleared.ok()) return cleared;
   return result;
 }
@@ -105,9 +129,9 @@ absl::Status Stream::Upload(const HostPieces& from, void* to,
       reader.Copy(piece, bytes);
       error = cudaMemcpyAsync(static_cast<std::byte*>(to) + done, piece,
                               static_cast<size_t>(bytes),
-                              cudaMemcpyHostToDevice, stream_);
+                              cudaMemcpyHostToDevice, current_);
     }
-    if (error == cudaSuccess) error = cudaEventRecord(free, stream_);
+    if (error == cudaSuccess) error = cudaEventRecord(free, current_);
     if (error != cudaSuccess) return ToStatus(error, "copying to the device");
   }
   return absl::OkStatus();

@@ -35,7 +35,22 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  cudaStream_t get() const { return stream_; }
+  cudaStream_t get() const { return current_; }
+
+  /// Calls `enqueue`; what it enqueues gives way on the device to the work of
+  /// other streams. This one's order is kept.
+  ///
+  /// Errors: `enqueue`'s; kInternal.
+  template <typename Enqueue>
+  absl::Status InBackground(Enqueue enqueue) {
+    absl::Status done = Follow(background_, stream_);
+    if (!done.ok()) return done;
+    current_ = background_;
+    done = enqueue();
+    current_ = stream_;
+    done.Update(Follow(stream_, background_));
+    return done;
+  }
 
   /// Waits for all work and hands out the results. Errors: kInternal; then no
   /// result is handed out.
@@ -90,7 +105,7 @@ class Stream {
   absl::Status Deliver(T* result, std::function<void(const T&)> use) {
     void* const host = HostOf(result);
     absl::Status copied = ToStatus(
-        LaunchPublish(result, host, sizeof(T), stream_), "reading a result");
+        LaunchPublish(result, host, sizeof(T), current_), "reading a result");
     if (!copied.ok()) return copied;
     DeliverFrom<T>(host, std::move(use));
     return absl::OkStatus();
@@ -102,8 +117,8 @@ class Stream {
   template <typename T, typename Meanwhile>
   absl::StatusOr<T> Peek(const T* value, Meanwhile meanwhile) {
     void* const host = HostOf(value);
-    cudaError_t error = LaunchPublish(value, host, sizeof(T), stream_);
-    if (error == cudaSuccess) error = cudaEventRecord(peeked_, stream_);
+    cudaError_t error = LaunchPublish(value, host, sizeof(T), current_);
+    if (error == cudaSuccess) error = cudaEventRecord(peeked_, current_);
     if (error == cudaSuccess) error = meanwhile();
     if (error == cudaSuccess) error = cudaEventSynchronize(peeked_);
     if (error != cudaSuccess) return ToStatus(error, "reading a result");
@@ -131,6 +146,7 @@ class Stream {
   Stream() = default;
 
   absl::Status Make();
+  absl::Status Follow(cudaStream_t later, cudaStream_t earlier);
   template <typename T>
   void DeliverFrom(void* host, std::function<void(const T&)> use) {
     deliveries_.push_back([host, use = std::move(use)] {
@@ -144,6 +160,9 @@ class Stream {
   void* HostOf(const void* result) const;
 
   cudaStream_t stream_ = nullptr;
+  cudaStream_t background_ = nullptr;  // Of the least priority.
+  cudaStream_t current_ = nullptr;     // One of these.
+  cudaEvent_t handed_over_ = nullptr;  // From one to the other.
   Buffer scratch_;
   Buffer results_;       // On the device; [kResultCount] of kResultBytes.
   Buffer host_results_;  // Page-locked.
