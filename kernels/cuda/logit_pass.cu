@@ -23,11 +23,12 @@ class TokenLogits {
     for (int k = 0; k < kLoads; ++k) {
       const int j = First(k);
       float4 x = {kNone, kNone, kNone, kNone};
-      if (j < count) x = __ldcs(reinterpret_cast<const float4*>(row + j));
-      if (j < count && count < j + kLogits) {
-        if (j + 1 >= count) x.y = kNone;
-        if (j + 2 >= count) x.z = kNone;
-        x.w = kNone;
+      if (j + kLogits <= count) {
+        x = __ldcs(reinterpret_cast<const float4*>(row + j));
+      } else if (j < count) {  // The padding behind it holds nothing.
+        x.x = row[j];
+        if (j + 1 < count) x.y = row[j + 1];
+        if (j + 2 < count) x.z = row[j + 2];
       }
       x_[k][0] = x.x;
       x_[k][1] = x.y;
