@@ -88,7 +88,7 @@ TEST_P(BackendTest, TellsItsMemoryFromTheHosts) {
   auto pinned = backend_->AllocateHost(300);
   ASSERT_THAT(pinned, IsOk());
   EXPECT_FALSE(is_device(pinned->data(), 300));
-  const bool has_device = GetParam().kind == BackendKind::kCuda;
+  const bool has_device = GetParam().is_gpu;
   EXPECT_EQ(is_device(own.data(), 300), has_device);
   EXPECT_EQ(is_device(own.data() + 299, 1), has_device);
 }
