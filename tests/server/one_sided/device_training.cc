@@ -1,7 +1,9 @@
 #include "tests/server/one_sided/device_training.h"
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "rowhouse/trainer.h"
@@ -73,7 +75,8 @@ void Step(Trainer& trainer, kernels::Backend* device, int64_t event,
   ASSERT_THAT(
       trainer.SealAndCommit(
           event,
-          {{.step_size = 0.1, .decay = 0.01, .beta2 = 0.95, .eps = 1e-10}}),
+          client::RowAdamScalars{
+              .step_size = 0.1, .decay = 0.01, .beta2 = 0.95, .eps = 1e-10}),
       IsOk());
 }
 
