@@ -121,6 +121,14 @@ class Backend {
   /// Copies; either side may be host memory or this backend's.
   virtual absl::Status Copy(const void* from, void* to, int64_t size_bytes) = 0;
 
+  /// Whether memory is the device's, which only this backend's operations may
+  /// touch; else it is the host's, as all of a CPU's is.
+  ///
+  /// Errors:
+  ///   kInvalidArgument  it is another device's, or this one's only in part.
+  virtual absl::StatusOr<bool> IsDeviceMemory(const void* data,
+                                              int64_t size_bytes) = 0;
+
   /// Waits for the thread's earlier calls and reports an error among them.
   virtual absl::Status Synchronize() = 0;
 
@@ -173,6 +181,25 @@ class Backend {
   virtual absl::Status GatherRows(const RowTable& table,
                                   std::span<const int64_t> slots,
                                   void* out) = 0;
+
+  /// `out[positions[i], :] = table[slots[i], :]`; `slots` and `positions` may
+  /// be the host's. Moves as much as `GatherRows`, and the positions.
+  ///
+  /// REQUIRES: there is a position for each slot, and they are distinct.
+  virtual absl::Status GatherRowsTo(const RowTable& table,
+                                    std::span<const int64_t> slots,
+                                    std::span<const int64_t> positions,
+                                    void* out) = 0;
+
+  /// `out[positions[i], :] = rows[i, :]`, or `out[i, :]` where there are no
+  /// positions: whole rows of `row_bytes` in host memory cut anywhere, which
+  /// may go as soon as the call returns. `positions` may be the host's, and go
+  /// likewise. `out`, and so `row_bytes`, is aligned to 2 bytes.
+  ///
+  /// REQUIRES: `positions` is empty or has a distinct one for each row.
+  virtual absl::Status PlaceRows(const HostPieces& rows, int64_t row_bytes,
+                                 std::span<const int64_t> positions,
+                                 void* out) = 0;
 
   /// `table[first_slot + i, :] = rows[i, :]` for `i < row_count`; `rows` may be
   /// the host's. Touches weights only.
@@ -392,6 +419,13 @@ class Backend {
   virtual absl::Status NgramRowIds(std::span<const int32_t> tokens,
                                    int64_t table_row_count,
                                    std::span<int64_t> row_ids) = 0;
+
+  /// `slots[i]` becomes the place of `row_ids[i]` in the sorted, distinct
+  /// `want`; `first_missing` the least `i` whose id is not there, or -1.
+  virtual absl::Status FindSlots(std::span<const int64_t> want,
+                                 std::span<const int64_t> row_ids,
+                                 std::span<int64_t> slots,
+                                 int64_t& first_missing) = 0;
 
   /// `out[t] = bf16or32(cache[slots[t]]*S[b] + cache[slots[T+t]]*S[t])`, one
   /// rounding to `dtype`. `cache` is [_, dim], `out` [T, dim], both `dtype`.

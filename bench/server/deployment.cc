@@ -88,7 +88,7 @@ Deployment::Deployment(std::string_view more) {
   for (const std::string& address : addresses_) {
     client::ClusterOptions options;
     options.addresses = {address};
-    options.one_sided.device_index = TheRun().backend.device_index;
+    if (OnGpu()) options.device_index = TheRun().backend.device_index;
     clusters_.push_back(Check(client::Cluster::Connect(options)));
   }
 }

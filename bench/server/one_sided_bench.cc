@@ -3,7 +3,8 @@
 /// 10.6 million, on a CPU 128 MiB of 614 MB.
 ///
 /// A call begins with ids that lie where the backend has them, and ends when
-/// the rows are known to be of one event. `bare_ms` is the local gather without
+/// the rows are known to be of one event: by the mapping alone, and by the
+/// client's `Trainer::Pull`. `bare_ms` is the local gather without
 /// waiting after each, so the kernel alone; `local_ms` waits. All by medians of
 /// one run, taken in turn.
 
@@ -100,6 +101,7 @@ class Mapped {
     out_ = Allocate(RowsAtOnce() * kRowBytes);
     Check(TheBackend().Synchronize());
     OpenWindow();
+    list_ = Check(trainer_->PrepareRows(ids_));
   }
 
   void GatherLocal() {
@@ -119,30 +121,44 @@ class Mapped {
     host_rows_.resize(ids_.size() * kRowBytes);
     return trainer_->Pull(ids_, host_rows_).status();
   }
+
+  // The same with ids that were prepared and rows where the backend has them,
+  // as a cache has.
+  absl::Status PullPrepared() {
+    return trainer_
+        ->Pull(list_, {out_.as<std::byte>(), ids_.size() * kRowBytes})
+        .status();
+  }
   int64_t pull_count() {
     return dynamic_cast<client::internal::OneSidedChannel&>(
                server_.cluster().core()->channel(0))
         .pull_count();
   }
 
-  // What both gathers found must be the same rows.
+  // What all ways find must be the same rows.
   bool Same() {
-    const auto size = static_cast<size_t>(RowsAtOnce() * kRowBytes);
-    std::vector<std::byte> local(size);
-    std::vector<std::byte> mapped(size);
     GatherLocal();
-    Check(TheBackend().Copy(out_.data(), local.data(), std::ssize(local)));
-    Check(TheBackend().Synchronize());
+    const std::vector<std::byte> local = TakeRows();
     const TableMapping::Use use = Enter();
-    if (!GatherMapped(use)) return false;
-    Check(TheBackend().Copy(out_.data(), mapped.data(), std::ssize(mapped)));
-    Check(TheBackend().Synchronize());
-    return local == mapped;
+    if (!GatherMapped(use) || TakeRows() != local) return false;
+    Check(PullPrepared());
+    return TakeRows() == local;
   }
 
  private:
   std::span<const int64_t> slots() const {
     return {device_ids_.as<int64_t>(), ids_.size()};
+  }
+
+  // What lies in `out_`; clears it.
+  std::vector<std::byte> TakeRows() {
+    std::vector<std::byte> rows(ids_.size() * kRowBytes);
+    Check(TheBackend().Copy(out_.data(), rows.data(), std::ssize(rows)));
+    Check(TheBackend().Synchronize());
+    const std::vector<std::byte> zeros(rows.size());
+    Check(TheBackend().Copy(zeros.data(), out_.data(), std::ssize(zeros)));
+    Check(TheBackend().Synchronize());
+    return rows;
   }
 
   void OpenWindow() {
@@ -166,18 +182,19 @@ class Mapped {
   kernels::Buffer states_;
   kernels::Buffer device_ids_;
   kernels::Buffer out_;
+  client::RowList list_;
   std::vector<std::byte> host_rows_;
   int64_t epoch_ = 0;
   std::unique_ptr<TableMapping> mapping_;
 };
 
-void OneSidedGather(benchmark::State& state) {
-  auto& rows = Kept<Mapped>();
-  if (!rows.Same()) return Require(state, false, "both find the same rows");
+// Takes `read` in turn with the local gather, without and with waiting.
+template <typename Read>
+void CompareWithLocal(benchmark::State& state, Mapped& rows, Read read) {
+  if (!rows.Same()) return Require(state, false, "all find the same rows");
   std::vector<double> bare;
   std::vector<double> local;
   std::vector<double> mapped;
-  const TableMapping::Use use = rows.Enter();
   bool changed = false;
   for (auto _ : state) {
     state.PauseTiming();
@@ -191,7 +208,7 @@ void OneSidedGather(benchmark::State& state) {
     local.push_back(Seconds(start));
     state.ResumeTiming();
     start = Clock::now();
-    changed |= !rows.GatherMapped(use);
+    changed |= !read();
     mapped.push_back(Seconds(start));
   }
   Require(state, !changed, "the rows stay as they are");
@@ -202,7 +219,23 @@ void OneSidedGather(benchmark::State& state) {
   state.counters["of_bare"] = median / Quantile(bare, 0.5);
   ReportRows(state);
 }
+
+void OneSidedGather(benchmark::State& state) {
+  auto& rows = Kept<Mapped>();
+  const TableMapping::Use use = rows.Enter();
+  CompareWithLocal(state, rows, [&] { return rows.GatherMapped(use); });
+}
 BENCHMARK(OneSidedGather)->Apply(Defaults);
+
+// The same by `Trainer::Pull`: from the call to rows that are usable.
+void OneSidedPullPrepared(benchmark::State& state) {
+  auto& rows = Kept<Mapped>();
+  const int64_t before = rows.pull_count();
+  CompareWithLocal(state, rows, [&] { return rows.PullPrepared().ok(); });
+  Require(state, rows.pull_count() - before == state.iterations() + 1,
+          "all pulls are one-sided");
+}
+BENCHMARK(OneSidedPullPrepared)->Apply(Defaults);
 
 void OneSidedPull(benchmark::State& state) {
   auto& rows = Kept<Mapped>();

@@ -177,13 +177,16 @@ absl::StatusOr<int64_t> Cluster::ReadRows(std::string_view table,
       internal::CheckBufferSize(out.size(), row_count, info.row_bytes()));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<internal::Router> router,
                             internal::Router::Make(core_, std::move(info)));
-  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<internal::RowSelection> selections,
-                            internal::SplitRows(router->placement(), row_ids));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const internal::RowSplit> split,
+      internal::RowSplit::Make(router->placement(), row_ids));
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Backend* const device,
+                            core_->DeviceOf(out));
   internal::PullGate gate(router->shard_count(), 1, "reads");
   ROWHOUSE_ASSIGN_OR_RETURN(
       const std::shared_ptr<const internal::PulledRows> rows,
       router->Pull(
-          std::move(selections), row_count, out.data(),
+          std::move(split), {out.data(), device},
           {.min_event = options.min_event, .exact_event = options.exact_event},
           gate, context));
   return rows->event;

@@ -52,6 +52,15 @@ absl::Status AtAddress(const absl::Status& status, std::string_view address) {
   return result;
 }
 
+absl::StatusOr<kernels::Backend*> ClusterCore::DeviceOf(
+    std::span<const std::byte> buffer) const {
+  if (device_ == nullptr) return nullptr;
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const bool is_device,
+      device_->IsDeviceMemory(buffer.data(), std::ssize(buffer)));
+  return is_device ? device_.get() : nullptr;
+}
+
 absl::Status ClusterCore::CheckServers(std::string_view cluster_id,
                                        const CallContext& context) {
   std::vector<ServerInfo> servers(server_count());

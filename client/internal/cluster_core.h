@@ -1,8 +1,10 @@
 #ifndef ROWHOUSE_CLIENT_INTERNAL_CLUSTER_CORE_H_
 #define ROWHOUSE_CLIENT_INTERNAL_CLUSTER_CORE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "client/internal/retry.h"
 #include "client/internal/shard_channel.h"
 #include "client/internal/worker_pool.h"
+#include "kernels/backend.h"
 #include "rowhouse/cluster.h"
 
 namespace rowhouse::client::internal {
@@ -34,9 +37,12 @@ absl::Status CheckServer(const ServerInfo& info, std::string_view cluster_id,
 /// Thread-safe.
 class ClusterCore {
  public:
+  /// `device`: whose memory callers may pass, or null.
   ClusterCore(std::vector<std::unique_ptr<ShardChannel>> channels,
-              std::unique_ptr<Clock> clock, const RetryOptions& retry)
-      : channels_(std::move(channels)),
+              std::unique_ptr<Clock> clock, const RetryOptions& retry,
+              std::shared_ptr<kernels::Backend> device = nullptr)
+      : device_(std::move(device)),
+        channels_(std::move(channels)),
         clock_(std::move(clock)),
         retry_(retry) {}
 
@@ -54,6 +60,15 @@ class ClusterCore {
   const RetryOptions& retry() const { return retry_; }
   WorkerPool& pool() { return pool_; }
   const std::vector<ServerInfo>& servers() const { return servers_; }
+
+  const std::shared_ptr<kernels::Backend>& device() const { return device_; }
+
+  /// The device in whose memory `buffer` is; null where it is the host's.
+  ///
+  /// Errors:
+  ///   kInvalidArgument  it is another device's, or in part.
+  absl::StatusOr<kernels::Backend*> DeviceOf(
+      std::span<const std::byte> buffer) const;
 
   /// Ends all calls, those of trainers too; what ends some is a child of it.
   Cancellation& stop() { return stop_; }
@@ -77,6 +92,7 @@ class ClusterCore {
       absl::FunctionRef<absl::Status(int32_t, ShardChannel&)> call);
 
  private:
+  const std::shared_ptr<kernels::Backend> device_;
   std::vector<std::unique_ptr<ShardChannel>> channels_;
   std::unique_ptr<Clock> clock_;
   RetryOptions retry_;

@@ -71,7 +71,11 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
       MakeCredentials(options);
   const grpc::ChannelArguments arguments = MakeArguments(options);
   const internal::MapBackend map_backend =
-      internal::ShareMapBackends(options.one_sided.device_index);
+      internal::ShareMapBackends(options.device_index.value_or(0));
+  std::shared_ptr<kernels::Backend> device;
+  if (options.device_index.has_value()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(device, map_backend("cuda"));
+  }
   std::vector<std::unique_ptr<internal::ShardChannel>> channels;
   for (const std::string& address : options.addresses) {
     std::vector<std::shared_ptr<grpc::Channel>> connections;
@@ -80,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
           grpc::CreateCustomChannel(address, credentials, arguments));
     }
     std::unique_ptr<internal::ShardChannel> channel =
-        internal::MakeGrpcShardChannel(address, connections);
+        internal::MakeGrpcShardChannel(address, connections, device);
     if (options.one_sided.allow) {
       channel = std::make_unique<internal::OneSidedChannel>(
           std::move(channel), connections.front(), map_backend);
@@ -88,7 +92,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
     channels.push_back(std::move(channel));
   }
   auto core = std::make_shared<internal::ClusterCore>(
-      std::move(channels), internal::MakeSystemClock(), options.retry);
+      std::move(channels), internal::MakeSystemClock(), options.retry,
+      std::move(device));
   if (options.check_servers) {
     ROWHOUSE_RETURN_IF_ERROR(core->CheckServers(
         options.cluster_id, core->Context(options.connect_timeout)));

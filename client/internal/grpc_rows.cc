@@ -9,7 +9,10 @@
 
 #include "client/internal/grpc_call.h"
 #include "client/internal/grpc_convert.h"
+#include "client/internal/part_rows.h"
 #include "client/internal/raw_stream.h"
+#include "kernels/backend.h"
+#include "kernels/buffer.h"
 #include "proto/wire/row_message.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
@@ -69,6 +72,60 @@ class Answer {
   std::optional<PullAnswer> answer_;
 };
 
+// Goes after whatever sends from it, so it keeps its backend.
+struct PinnedBlock {
+  PinnedBlock(std::shared_ptr<kernels::Backend> of, kernels::Buffer buffer)
+      : device(std::move(of)), memory(std::move(buffer)) {}
+
+  std::shared_ptr<kernels::Backend> device;
+  kernels::Buffer memory;
+};
+
+// The messages' rows of a push, one block after another. A device fills the
+// next block while one is sent.
+class PartBlocks {
+ public:
+  PartBlocks(const PushCall& push, wire::BlockPool& blocks)
+      : push_(push), blocks_(blocks) {}
+  // Nothing may read the caller's buffer, or write a block, after this.
+  ~PartBlocks() {
+    if (filling_) push_.device->Synchronize().IgnoreError();
+  }
+  PartBlocks(const PartBlocks&) = delete;
+  PartBlocks& operator=(const PartBlocks&) = delete;
+
+  int64_t CountFrom(int64_t first) const {
+    return std::min(push_.message_row_count, push_.selection->size() - first);
+  }
+
+  // Called with the first row of each message in turn.
+  absl::StatusOr<grpc::Slice> Next(int64_t first) {
+    if (!filling_) ROWHOUSE_RETURN_IF_ERROR(Fill(first));
+    if (push_.device != nullptr) {
+      filling_ = false;
+      ROWHOUSE_RETURN_IF_ERROR(push_.device->Synchronize());
+    }
+    const int64_t count = CountFrom(first);
+    grpc::Slice slice = std::move(block_).ToSlice(count * push_.row_bytes);
+    if (push_.device != nullptr && first + count < push_.selection->size()) {
+      ROWHOUSE_RETURN_IF_ERROR(Fill(first + count));
+    }
+    return slice;
+  }
+
+ private:
+  absl::Status Fill(int64_t first) {
+    ROWHOUSE_ASSIGN_OR_RETURN(block_, blocks_.Take());
+    filling_ = push_.device != nullptr;
+    return GatherPart(push_, first, CountFrom(first), block_.data());
+  }
+
+  const PushCall& push_;
+  wire::BlockPool& blocks_;
+  wire::BlockPool::Block block_;
+  bool filling_ = false;
+};
+
 }  // namespace
 
 absl::StatusOr<PullAnswer> PullOverGrpc(
@@ -94,7 +151,15 @@ absl::StatusOr<PullAnswer> PullOverGrpc(
   return answer.answer();
 }
 
-absl::StatusOr<wire::BlockPool::Memory> MakeSendBlock() {
+absl::StatusOr<wire::BlockPool::Memory> MakeSendBlock(
+    const std::shared_ptr<kernels::Backend>& device) {
+  if (device != nullptr) {
+    ROWHOUSE_ASSIGN_OR_RETURN(kernels::Buffer pinned,
+                              device->AllocateHost(kBlockBytes));
+    auto* const bytes = pinned.as<std::byte>();
+    const auto held = std::make_shared<PinnedBlock>(device, std::move(pinned));
+    return wire::BlockPool::Memory(held, bytes);
+  }
   // Not initialized.
   return wire::BlockPool::Memory(new std::byte[kBlockBytes],
                                  std::default_delete<std::byte[]>());
@@ -109,20 +174,19 @@ absl::StatusOr<PushAnswer> PushOverGrpc(
   v1::PushGradientsRequest fields;
   *fields.mutable_header() = ToProto(push);
   const int64_t size = selection.size();
+  PartBlocks rows(push, blocks);
   int64_t first = 0;
   bool open = true;
   do {
-    const int64_t count = std::min(push.message_row_count, size - first);
+    const int64_t count = rows.CountFrom(first);
     fields.set_first_row(first);
     if (push.handles.empty()) {
       const auto ids = selection.row_ids.begin() + first;
       fields.mutable_row_ids()->Clear();
       fields.mutable_row_ids()->Add(ids, ids + count);
     }
-    ROWHOUSE_ASSIGN_OR_RETURN(wire::BlockPool::Block block, blocks.Take());
-    selection.Gather(push.rows, push.row_bytes, first, count, block.data());
-    const grpc::ByteBuffer message = wire::JoinRows(
-        fields, std::move(block).ToSlice(count * push.row_bytes));
+    ROWHOUSE_ASSIGN_OR_RETURN(grpc::Slice slice, rows.Next(first));
+    const grpc::ByteBuffer message = wire::JoinRows(fields, std::move(slice));
     first += count;
     open = first < size ? stream.Write(message) : stream.WriteLast(message);
     fields.clear_header();

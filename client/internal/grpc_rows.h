@@ -17,12 +17,15 @@ absl::StatusOr<PullAnswer> PullOverGrpc(
     const std::shared_ptr<grpc::Channel>& channel, const PullCall& pull,
     RowSink sink, const CallContext& context);
 
-/// Memory of one message's rows, for the pool of `PushOverGrpc`.
-absl::StatusOr<wire::BlockPool::Memory> MakeSendBlock();
+/// Memory of one message's rows, for the pool of `PushOverGrpc`: page-locked
+/// memory of `device`, unless that is null.
+absl::StatusOr<wire::BlockPool::Memory> MakeSendBlock(
+    const std::shared_ptr<kernels::Backend>& device);
 
 /// Makes one PushGradients call. Rows are copied once, to blocks that gRPC
 /// sends from; so the caller's buffer is free when this returns, also where a
-/// server that reads no more holds up what was sent.
+/// server that reads no more holds up what was sent. Those of a device come
+/// while the ones before are sent.
 absl::StatusOr<PushAnswer> PushOverGrpc(
     const std::shared_ptr<grpc::Channel>& channel, const PushCall& push,
     wire::BlockPool& blocks, const CallContext& context);

@@ -33,8 +33,11 @@ class GrpcShardChannel final : public ShardChannel {
  public:
   GrpcShardChannel(
       std::string address,
-      const std::vector<std::shared_ptr<grpc::Channel>>& connections)
-      : address_(std::move(address)) {
+      const std::vector<std::shared_ptr<grpc::Channel>>& connections,
+      std::shared_ptr<kernels::Backend> device)
+      : address_(std::move(address)),
+        send_blocks_(
+            [device = std::move(device)] { return MakeSendBlock(device); }) {
     for (const std::shared_ptr<grpc::Channel>& connection : connections) {
       connections_.push_back(std::make_unique<GrpcConnection>(connection));
     }
@@ -262,7 +265,7 @@ class GrpcShardChannel final : public ShardChannel {
   const std::string address_;
   std::vector<std::unique_ptr<GrpcConnection>> connections_;
   std::atomic<size_t> next_ = 0;
-  wire::BlockPool send_blocks_{&MakeSendBlock};  // Of pushes.
+  wire::BlockPool send_blocks_;  // Of pushes.
 };
 
 absl::Status GrpcShardChannel::ImportRows(std::string_view table,
@@ -298,8 +301,10 @@ absl::Status GrpcShardChannel::ImportRows(std::string_view table,
 
 std::unique_ptr<ShardChannel> MakeGrpcShardChannel(
     std::string address,
-    const std::vector<std::shared_ptr<grpc::Channel>>& connections) {
-  return std::make_unique<GrpcShardChannel>(std::move(address), connections);
+    const std::vector<std::shared_ptr<grpc::Channel>>& connections,
+    std::shared_ptr<kernels::Backend> device) {
+  return std::make_unique<GrpcShardChannel>(std::move(address), connections,
+                                            std::move(device));
 }
 
 }  // namespace rowhouse::client::internal

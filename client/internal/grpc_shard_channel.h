@@ -11,12 +11,14 @@
 namespace rowhouse::client::internal {
 
 /// A server over gRPC. The first connection carries the small calls too; bulk
-/// calls take turns on all.
+/// calls take turns on all. Rows are sent from page-locked memory of `device`,
+/// unless that is null.
 ///
 /// REQUIRES: at least one connection.
 std::unique_ptr<ShardChannel> MakeGrpcShardChannel(
     std::string address,
-    const std::vector<std::shared_ptr<grpc::Channel>>& connections);
+    const std::vector<std::shared_ptr<grpc::Channel>>& connections,
+    std::shared_ptr<kernels::Backend> device = nullptr);
 
 }  // namespace rowhouse::client::internal
 

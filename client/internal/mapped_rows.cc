@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/internal/part_rows.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
@@ -53,16 +54,14 @@ absl::StatusOr<std::unique_ptr<MappedRows>> MappedRows::Map(
   return rows;
 }
 
-bool MappedRows::Holds(std::span<const int64_t> row_ids) const {
-  bool holds = true;
-  for (const int64_t id : row_ids) {
-    holds &= id >= first_row_id_ && id < end_row_id_;
-  }
-  return holds;
-}
-
 absl::Status MappedRows::Gather(std::span<const int64_t> row_ids, void* out) {
   return backend_->GatherRows(table_, row_ids, out);
+}
+
+absl::Status MappedRows::GatherTo(std::span<const int64_t> row_ids,
+                                  std::span<const int64_t> positions,
+                                  void* out) {
+  return backend_->GatherRowsTo(table_, row_ids, positions, out);
 }
 
 absl::StatusOr<int64_t> MappedRows::Finish() {
@@ -73,32 +72,48 @@ absl::StatusOr<int64_t> MappedRows::Finish() {
 }
 
 absl::StatusOr<std::optional<InboxPlace>> MappedRows::Put(
-    const RowSelection& selection, bool with_ids, const std::byte* rows,
-    int64_t row_bytes) {
+    const PushCall& part) {
   constexpr int64_t kAlignment = 256;
-  const int64_t count = selection.size();
-  const int64_t ids_bytes = with_ids ? count * kIdBytes : 0;
+  const int64_t count = part.selection->size();
+  const int64_t ids_bytes = part.handles.empty() ? count * kIdBytes : 0;
   const int64_t rows_offset =
       (ids_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (count > (inbox_.size_bytes() - rows_offset) / row_bytes) {
+  if (count > (inbox_.size_bytes() - rows_offset) / part.row_bytes) {
     return std::nullopt;
   }
   auto* const inbox = inbox_.as<std::byte>();
-  if (with_ids) {
+  const int64_t* const ids = IsOn(part.device) && !part.device_row_ids.empty()
+                                 ? part.device_row_ids.data()
+                                 : part.selection->row_ids.data();
+  ROWHOUSE_RETURN_IF_ERROR(backend_->Copy(ids, inbox, ids_bytes));
+  ROWHOUSE_RETURN_IF_ERROR(PutRows(part, inbox + rows_offset));
+  return InboxPlace{0, rows_offset};
+}
+
+absl::Status MappedRows::PutRows(const PushCall& part, std::byte* to) {
+  const RowSelection& selection = *part.selection;
+  const int64_t size_bytes = selection.size() * part.row_bytes;
+  std::vector<std::byte> together;
+  if (IsOn(part.device) && !selection.positions.empty()) {
     ROWHOUSE_RETURN_IF_ERROR(
-        backend_->Copy(selection.row_ids.data(), inbox, ids_bytes));
+        backend_->GatherRows(BufferOf(part), part.positions, to));
+    return backend_->Synchronize();
   }
-  std::vector<std::byte> together;  // Rows that are not one run.
-  const std::byte* from = rows + selection.first_position * row_bytes;
-  if (!selection.positions.empty()) {
-    together.resize(static_cast<size_t>(count * row_bytes));
-    selection.Gather(rows, row_bytes, 0, count, together.data());
+  const std::byte* from = part.rows + selection.first_position * part.row_bytes;
+  const bool can_copy = IsOn(part.device) || part.device == nullptr;
+  if (!can_copy || !selection.positions.empty()) {
+    together.resize(static_cast<size_t>(size_bytes));
+    const absl::Status gathered =
+        GatherPart(part, 0, selection.size(), together.data());
+    // The rows are to come before `together` goes.
+    const absl::Status done =
+        can_copy ? absl::OkStatus() : part.device->Synchronize();
+    ROWHOUSE_RETURN_IF_ERROR(gathered);
+    ROWHOUSE_RETURN_IF_ERROR(done);
     from = together.data();
   }
-  ROWHOUSE_RETURN_IF_ERROR(
-      backend_->Copy(from, inbox + rows_offset, count * row_bytes));
-  ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
-  return InboxPlace{0, rows_offset};
+  ROWHOUSE_RETURN_IF_ERROR(backend_->Copy(from, to, size_bytes));
+  return backend_->Synchronize();
 }
 
 absl::Status MappedRows::Write(int64_t offset,

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/internal/row_selection.h"
+#include "client/internal/shard_channel.h"
 #include "kernels/backend.h"
 #include "kernels/buffer.h"
 #include "kernels/dtype.h"
@@ -47,27 +48,35 @@ class MappedRows {
 
   int64_t row_bytes() const { return table_.row_bytes(); }
 
-  /// Whether all of these rows are the shard's.
-  bool Holds(std::span<const int64_t> row_ids) const;
+  /// Whether it is mapped by `device`, which may be null.
+  bool IsOn(const kernels::Backend* device) const {
+    return device == backend_.get();
+  }
+
+  /// Whether all rows between these are the shard's.
+  bool Holds(const RowIdBounds& bounds) const {
+    return bounds.least > bounds.greatest ||
+           (bounds.least >= first_row_id_ && bounds.greatest < end_row_id_);
+  }
 
   /// Enqueues the gather of rows to `out`: [row_ids.size(), dim]. Both may be
   /// the host's, or the backend's: nothing lies between its memory and the
   /// rows then but one kernel. `Finish` waits for it.
   ///
-  /// REQUIRES: `Holds(row_ids)`.
+  /// REQUIRES: it holds the rows.
   absl::Status Gather(std::span<const int64_t> row_ids, void* out);
+
+  /// The same, row i to row `positions[i]` of `out`, the backend's.
+  absl::Status GatherTo(std::span<const int64_t> row_ids,
+                        std::span<const int64_t> positions, void* out);
 
   /// Waits for the thread's gathers and returns the epoch as it is after them:
   /// rows are those of a read window if it is still the window's.
   absl::StatusOr<int64_t> Finish();
 
-  /// Puts a part into the inbox: rows [0, selection.size()) of it out of
-  /// `rows`, the buffer that the selection is of, and the ids, unless
-  /// `with_ids` is false. Nothing where it does not fit.
-  absl::StatusOr<std::optional<InboxPlace>> Put(const RowSelection& selection,
-                                                bool with_ids,
-                                                const std::byte* rows,
-                                                int64_t row_bytes);
+  /// Puts a part into the inbox: its rows and, unless there are handles, its
+  /// ids. Nothing where it does not fit.
+  absl::StatusOr<std::optional<InboxPlace>> Put(const PushCall& part);
 
   int64_t inbox_bytes() const { return inbox_.size_bytes(); }
 
@@ -81,6 +90,8 @@ class MappedRows {
  private:
   explicit MappedRows(std::shared_ptr<kernels::Backend> backend)
       : backend_(std::move(backend)) {}
+
+  absl::Status PutRows(const PushCall& part, std::byte* to);
 
   const std::shared_ptr<kernels::Backend> backend_;
   kernels::Buffer weights_;

@@ -57,29 +57,20 @@ absl::Status CheckPool(const NgramMetadata& pool, int64_t dim) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<int64_t>> FindSlots(
-    std::span<const int64_t> want, std::span<const int64_t> row_ids) {
-  std::vector<int64_t> slots(row_ids.size());
-  for (size_t i = 0; i < row_ids.size(); ++i) {
-    const auto found = std::lower_bound(want.begin(), want.end(), row_ids[i]);
-    if (found == want.end() || *found != row_ids[i]) {
-      return wire::Error(
-          absl::StatusCode::kNotFound, wire::reasons::kRowNotCached,
-          absl::StrCat("row id ", row_ids[i], " at position ", i,
-                       ", wanted one of the ", want.size(), " rows pulled"),
-          {{"row_id", std::to_string(row_ids[i])},
-           {"position", std::to_string(i)}});
-    }
-    slots[i] = found - want.begin();
-  }
-  return slots;
+absl::Status NotCached(int64_t row_id, int64_t position, size_t row_count) {
+  return wire::Error(
+      absl::StatusCode::kNotFound, wire::reasons::kRowNotCached,
+      absl::StrCat("row id ", row_id, " at position ", position,
+                   ", wanted one of the ", row_count, " rows pulled"),
+      {{"row_id", std::to_string(row_id)},
+       {"position", std::to_string(position)}});
 }
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<NgramCache>> NgramCache::Make(
     const TableInfo& table, const NgramOptions& options,
-    std::unique_ptr<kernels::Backend> backend) {
+    std::shared_ptr<kernels::Backend> backend) {
   ROWHOUSE_RETURN_IF_ERROR(CheckTable(table, options));
   const NgramMetadata& pool =
       options.sign_pool.has_value() ? *options.sign_pool : *table.spec.ngram;
@@ -89,66 +80,126 @@ absl::StatusOr<std::unique_ptr<NgramCache>> NgramCache::Make(
   cache->gradient_dtype_ =
       options.gradient_dtype.value_or(table.spec.row_dtype);
   cache->cache_row_count_ = options.cache_row_count;
-  cache->sign_words_ = pool.sign_words;
   cache->pool_.seed = pool.sign_seed;
   cache->pool_.row_count = pool.sign_row_count;
-  if (!cache->sign_words_.empty()) {
+  cache->backend_ = std::move(backend);
+  if (!pool.sign_words.empty()) {
+    ROWHOUSE_RETURN_IF_ERROR(
+        cache->sign_words_.Assign(*cache->backend_, pool.sign_words));
+    ROWHOUSE_RETURN_IF_ERROR(cache->backend_->Synchronize());
     cache->pool_.words = cache->sign_words_.data();
   }
-  cache->backend_ = std::move(backend);
   ROWHOUSE_ASSIGN_OR_RETURN(
       cache->cache_,
       cache->backend_->Allocate(options.cache_row_count * table.row_bytes()));
   return cache;
 }
 
-absl::StatusOr<std::vector<int64_t>> NgramCache::RowIds(Tokens tokens) const {
-  std::vector<int64_t> row_ids(2 * tokens.size());
+// Enqueues the row ids of `tokens`.
+absl::Status NgramCache::HashTokens(Tokens tokens, NgramPlaces& places) const {
+  ROWHOUSE_RETURN_IF_ERROR(places.tokens.Assign(*backend_, tokens));
   ROWHOUSE_RETURN_IF_ERROR(
-      backend_->NgramRowIds(tokens, spec_.row_count, row_ids));
-  ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
+      places.row_ids.Resize(*backend_, 2 * std::ssize(tokens)));
+  return backend_->NgramRowIds(places.tokens.span(), spec_.row_count,
+                               places.row_ids.span());
+}
+
+absl::StatusOr<std::vector<int64_t>> NgramCache::RowIds(Tokens tokens) const {
+  NgramPlaces places;
+  std::vector<int64_t> row_ids(2 * tokens.size());
+  absl::Status hashed = HashTokens(tokens, places);
+  hashed.Update(
+      backend_->Copy(places.row_ids.data(), row_ids.data(),
+                     static_cast<int64_t>(places.row_ids.span().size_bytes())));
+  // Also after a fault: memory goes that is at work.
+  hashed.Update(backend_->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(hashed);
   return row_ids;
 }
 
-absl::StatusOr<std::vector<int64_t>> NgramCache::WantList(
+absl::StatusOr<NgramWant> NgramCache::WantList(
     std::span<const Tokens> steps) const {
-  std::vector<int64_t> want;
+  NgramWant want;
+  std::vector<int64_t>& all = want.row_ids;
   for (const Tokens& tokens : steps) {
     ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<int64_t> row_ids,
                               RowIds(tokens));
-    want.insert(want.end(), row_ids.begin(), row_ids.end());
+    all.insert(all.end(), row_ids.begin(), row_ids.end());
   }
-  std::sort(want.begin(), want.end());
-  want.erase(std::unique(want.begin(), want.end()), want.end());
-  if (static_cast<int64_t>(want.size()) > cache_row_count_) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (std::ssize(all) > cache_row_count_) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a want list of ", want.size(), " rows, wanted at most ",
+        absl::StrCat("a want list of ", all.size(), " rows, wanted at most ",
                      cache_row_count_, ", the cache"));
   }
+  ROWHOUSE_RETURN_IF_ERROR(want.copy.Assign(*backend_, all));
+  ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
   return want;
+}
+
+absl::Status NgramCache::Locate(const NgramWant& want, Tokens tokens,
+                                NgramPlaces& places) const {
+  int64_t missing = -1;
+  absl::Status located = HashTokens(tokens, places);
+  located.Update(places.slots.Resize(*backend_, 2 * std::ssize(tokens)));
+  if (located.ok()) {
+    located = backend_->FindSlots(want.copy.span(), places.row_ids.span(),
+                                  places.slots.span(), missing);
+  }
+  located.Update(backend_->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(located);
+  if (missing < 0) return absl::OkStatus();
+  int64_t row_id = 0;
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend_->Copy(places.row_ids.data() + missing, &row_id, sizeof(row_id)));
+  ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
+  return NotCached(row_id, missing, want.row_ids.size());
 }
 
 std::span<std::byte> NgramCache::Rows(int64_t row_count) const {
   return {cache_.as<std::byte>(), static_cast<size_t>(row_count * row_bytes())};
 }
 
-absl::Status NgramCache::Embed(Tokens tokens, std::span<const int64_t> slots,
-                               std::span<std::byte> out) const {
-  ROWHOUSE_RETURN_IF_ERROR(
-      backend_->NgramEmbedForward(cache_.data(), ToKernel(spec_.row_dtype),
-                                  spec_.dim, tokens, slots, pool_, out.data()));
+absl::Status NgramCache::Embed(const NgramPlaces& places,
+                               std::span<std::byte> out) {
+  const int64_t size_bytes = std::ssize(out);
+  // Where the backend's memory is the host's, so is all other.
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const bool on_device,
+      backend_->IsDeviceMemory(cache_.data(), cache_.size_bytes()));
+  ROWHOUSE_ASSIGN_OR_RETURN(const bool out_on_device,
+                            backend_->IsDeviceMemory(out.data(), size_bytes));
+  std::byte* to = out.data();
+  if (on_device != out_on_device) {
+    ROWHOUSE_RETURN_IF_ERROR(embedded_.Resize(*backend_, size_bytes));
+    to = embedded_.data();
+  }
+  absl::Status embedded = backend_->NgramEmbedForward(
+      cache_.data(), ToKernel(spec_.row_dtype), spec_.dim, places.tokens.span(),
+      places.slots.span(), pool_, to);
+  if (to != out.data()) {
+    embedded.Update(backend_->Copy(to, out.data(), size_bytes));
+  }
+  embedded.Update(backend_->Synchronize());
+  return embedded;
+}
+
+absl::Status NgramCache::Hold(std::span<const std::byte> gradient,
+                              BackendArray<std::byte>& to) const {
+  ROWHOUSE_RETURN_IF_ERROR(to.Assign(*backend_, gradient));
   return backend_->Synchronize();
 }
 
-absl::StatusOr<std::vector<std::byte>> NgramCache::SumGradients(
-    std::span<const kernels::NgramStep> steps, int64_t slot_count) const {
-  std::vector<std::byte> out(slot_count * spec_.dim *
-                             SizeOf(spec_.gradient_dtype));
+absl::StatusOr<std::span<const std::byte>> NgramCache::SumGradients(
+    std::span<const kernels::NgramStep> steps, int64_t slot_count) {
+  ROWHOUSE_RETURN_IF_ERROR(sums_.Resize(
+      *backend_, slot_count * spec_.dim * SizeOf(spec_.gradient_dtype)));
   ROWHOUSE_RETURN_IF_ERROR(backend_->SumNgramGradients(
       steps, ToKernel(gradient_dtype_), spec_.dim, pool_, slot_count,
-      ToKernel(spec_.gradient_dtype), out.data()));
+      ToKernel(spec_.gradient_dtype), sums_.data()));
   ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
-  return out;
+  return sums_.span();
 }
 
 }  // namespace rowhouse::client::internal

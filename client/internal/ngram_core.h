@@ -49,23 +49,22 @@ class NgramCore {
  private:
   /// What a step handed in.
   struct HeldStep {
-    std::vector<int32_t> tokens;
-    std::vector<int64_t> slots;
-    std::vector<std::byte> gradient;
+    NgramPlaces places;
+    BackendArray<std::byte> gradient;
   };
 
   struct Cycle {
     int64_t last_step = 0;
     int64_t step_count = 0;
     int64_t event = 0;  ///< That it ends with.
-    std::vector<int64_t> want;
+    NgramWant want;
     RowSet rows;
     std::vector<HeldStep> held;
     bool finishing = false;  ///< The event may be sealed.
   };
 
   struct NextCycle {
-    std::vector<int64_t> want;
+    NgramWant want;
     PendingPull pull;
     std::optional<RowSet> rows;  ///< Once landed.
   };
@@ -81,23 +80,28 @@ class NgramCore {
   absl::Status CheckEmbed() const;
   absl::Status CheckFinish(bool has_decision) const;
   absl::Status LandNext();
-  absl::Status PullInto(std::span<const int64_t> want, int64_t event,
-                        bool training, RowSet& rows);
-  absl::StatusOr<std::vector<std::byte>> CycleGradient() const;
+  absl::Status PullInto(const NgramWant& want, int64_t event, bool training,
+                        RowSet& rows);
+  HeldStep TakeStep();
+  void EndCycle();
+  absl::StatusOr<std::span<const std::byte>> CycleGradient();
 
   Trainer& trainer_;
   const NgramOptions options_;
   const std::unique_ptr<NgramCache> cache_;
   Contents contents_ = Contents::kNothing;
   std::optional<Cycle> cycle_;
-  std::vector<int64_t> evaluation_want_;
+  NgramWant evaluation_want_;
+  NgramPlaces embedding_;  // Of the step that is embedded.
+  std::vector<HeldStep>
+      spare_;  // Of cycles before; their memory is used again.
   std::optional<NextCycle> next_;  // Last: its pull writes to the cache.
 };
 
 /// An embedding on `backend`.
 absl::StatusOr<std::unique_ptr<NgramEmbedding>> MakeNgramEmbedding(
     Trainer& trainer, const NgramOptions& options,
-    std::unique_ptr<kernels::Backend> backend);
+    std::shared_ptr<kernels::Backend> backend);
 
 }  // namespace rowhouse::client::internal
 

@@ -42,10 +42,12 @@ absl::Status NgramCore::CheckSteps(int64_t first_step,
   return absl::OkStatus();
 }
 
-absl::Status NgramCore::PullInto(std::span<const int64_t> want, int64_t event,
+absl::Status NgramCore::PullInto(const NgramWant& want, int64_t event,
                                  bool training, RowSet& rows) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const RowList list,
+                            trainer_.PrepareRows(want.row_ids));
   ROWHOUSE_ASSIGN_OR_RETURN(rows,
-                            trainer_.Pull(want, cache_->Rows(std::ssize(want)),
+                            trainer_.Pull(list, cache_->Rows(list.row_count()),
                                           {.timeout = options_.timeout,
                                            .exact_event = event,
                                            .training = training}));
@@ -83,7 +85,7 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
   cycle.step_count = std::ssize(steps);
   cycle.event = trainer_.next_event();
   if (next_.has_value()) {
-    if (next_->want != cycle.want) {
+    if (next_->want.row_ids != cycle.want.row_ids) {
       return OutOfOrder("StartCycle with other steps than were prefetched");
     }
     ROWHOUSE_RETURN_IF_ERROR(LandNext());
@@ -111,8 +113,12 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
   if (next_.has_value()) return OutOfOrder("PrefetchNextCycle a second time");
   ROWHOUSE_RETURN_IF_ERROR(
       CheckSteps(cycle_->last_step + 1, std::ssize(steps)));
-  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<int64_t> want, cache_->WantList(steps));
-  PendingPull pull = trainer_.PullAsync(want, cache_->Rows(std::ssize(want)),
+  ROWHOUSE_ASSIGN_OR_RETURN(NgramWant want, cache_->WantList(steps));
+  // Split, and where the cache is, before its event: then nothing is between
+  // that and the rows.
+  ROWHOUSE_ASSIGN_OR_RETURN(const RowList list,
+                            trainer_.PrepareRows(want.row_ids));
+  PendingPull pull = trainer_.PullAsync(list, cache_->Rows(list.row_count()),
                                         {.timeout = options_.timeout,
                                          .exact_event = cycle_->event,
                                          .training = true});
@@ -135,14 +141,23 @@ absl::Status NgramCore::Embed(Tokens tokens, std::span<std::byte> out) {
   ROWHOUSE_RETURN_IF_ERROR(CheckEmbed());
   ROWHOUSE_RETURN_IF_ERROR(
       CheckBytes(out.size(), tokens.size() * cache_->row_bytes()));
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<int64_t> row_ids,
-                            cache_->RowIds(tokens));
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> slots,
-      FindSlots(
-          contents_ == Contents::kEvaluation ? evaluation_want_ : cycle_->want,
-          row_ids));
-  return cache_->Embed(tokens, slots, out);
+  const bool evaluating = contents_ == Contents::kEvaluation;
+  ROWHOUSE_RETURN_IF_ERROR(cache_->Locate(
+      evaluating ? evaluation_want_ : cycle_->want, tokens, embedding_));
+  return cache_->Embed(embedding_, out);
+}
+
+NgramCore::HeldStep NgramCore::TakeStep() {
+  HeldStep step;
+  if (spare_.empty()) return step;
+  step = std::move(spare_.back());
+  spare_.pop_back();
+  return step;
+}
+
+void NgramCore::EndCycle() {
+  for (HeldStep& held : cycle_->held) spare_.push_back(std::move(held));
+  cycle_.reset();
 }
 
 absl::Status NgramCore::AccumulateGradient(
@@ -160,14 +175,11 @@ absl::Status NgramCore::AccumulateGradient(
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckBytes(
       gradient.size(), tokens.size() * cache_->gradient_row_bytes()));
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<int64_t> row_ids,
-                            cache_->RowIds(tokens));
-  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<int64_t> slots,
-                            FindSlots(cycle_->want, row_ids));
-  cycle_->held.push_back({{tokens.begin(), tokens.end()},
-                          std::move(slots),
-                          {gradient.begin(), gradient.end()}});
-  return absl::OkStatus();
+  HeldStep step = TakeStep();
+  absl::Status held = cache_->Locate(cycle_->want, tokens, step.places);
+  if (held.ok()) held = cache_->Hold(gradient, step.gradient);
+  (held.ok() ? cycle_->held : spare_).push_back(std::move(step));
+  return held;
 }
 
 absl::Status NgramCore::CheckFinish(bool has_decision) const {
@@ -188,19 +200,20 @@ absl::Status NgramCore::CheckFinish(bool has_decision) const {
       trainer_.rank(), ", wanted one of rank 0 alone"));
 }
 
-absl::StatusOr<std::vector<std::byte>> NgramCore::CycleGradient() const {
+absl::StatusOr<std::span<const std::byte>> NgramCore::CycleGradient() {
   std::vector<kernels::NgramStep> steps;
   for (const HeldStep& held : cycle_->held) {
-    steps.push_back({held.tokens, held.slots, held.gradient.data()});
+    steps.push_back({held.places.tokens.span(), held.places.slots.span(),
+                     held.gradient.data()});
   }
-  return cache_->SumGradients(steps, std::ssize(cycle_->want));
+  return cache_->SumGradients(steps, std::ssize(cycle_->want.row_ids));
 }
 
 absl::StatusOr<int64_t> NgramCore::FinishCycle(
     std::optional<CommitDecision> decision) {
   ROWHOUSE_RETURN_IF_ERROR(CheckFinish(decision.has_value()));
   const int64_t event = cycle_->event;
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<std::byte> gradient,
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::span<const std::byte> gradient,
                             CycleGradient());
   cycle_->finishing = true;
   contents_ = Contents::kNothing;  // The next rows may land from now on.
@@ -213,7 +226,7 @@ absl::StatusOr<int64_t> NgramCore::FinishCycle(
   if (decision.has_value() && trainer_.next_commit() <= event) {
     ROWHOUSE_RETURN_IF_ERROR(trainer_.Commit(event, *std::move(decision)));
   }
-  cycle_.reset();
+  EndCycle();
   return event;
 }
 
@@ -224,7 +237,7 @@ absl::Status NgramCore::DropCycle() {
         trainer_.Discard(cycle_->event, {.timeout = options_.timeout}));
   }
   next_.reset();
-  cycle_.reset();
+  EndCycle();
   contents_ = Contents::kNothing;
   return absl::OkStatus();
 }
@@ -235,8 +248,7 @@ absl::Status NgramCore::PullForEvaluation(std::span<const Tokens> batches) {
         "PullForEvaluation while FinishCycle is under way, wanted it repeated "
         "first");
   }
-  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<int64_t> want,
-                            cache_->WantList(batches));
+  ROWHOUSE_ASSIGN_OR_RETURN(NgramWant want, cache_->WantList(batches));
   // Between cycles, what was prefetched may land at any time.
   if (!cycle_.has_value()) ROWHOUSE_RETURN_IF_ERROR(LandNext());
   contents_ = Contents::kDisturbed;

@@ -19,7 +19,9 @@ absl::StatusOr<std::vector<int64_t>> NgramEmbedding::RowIds(
 
 absl::StatusOr<std::vector<int64_t>> NgramEmbedding::WantList(
     std::span<const Tokens> steps) const {
-  return core_->cache().WantList(steps);
+  ROWHOUSE_ASSIGN_OR_RETURN(internal::NgramWant want,
+                            core_->cache().WantList(steps));
+  return std::move(want.row_ids);
 }
 
 int64_t NgramEmbedding::CycleEnd(int64_t step) const {
@@ -65,7 +67,7 @@ namespace internal {
 
 absl::StatusOr<std::unique_ptr<NgramEmbedding>> MakeNgramEmbedding(
     Trainer& trainer, const NgramOptions& options,
-    std::unique_ptr<kernels::Backend> backend) {
+    std::shared_ptr<kernels::Backend> backend) {
   ROWHOUSE_ASSIGN_OR_RETURN(
       std::unique_ptr<NgramCache> cache,
       NgramCache::Make(trainer.table(), options, std::move(backend)));

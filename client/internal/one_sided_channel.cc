@@ -1,6 +1,7 @@
 #include "client/internal/one_sided_channel.h"
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -69,7 +70,11 @@ absl::StatusOr<PullAnswer> OneSidedChannel::Pull(const PullCall& call,
   }
   const Mapping mapping = Find(call.table, MappingUse::kPull);
   const absl::StatusOr<TableMapping::Use> use = mapping->Enter(context);
-  if (use.ok() && use->rows().Holds(call.row_ids)) {
+  const auto holds = [&](const MappedRows& rows) {
+    return rows.Holds(call.bounds.has_value() ? *call.bounds
+                                              : BoundsOf(call.row_ids));
+  };
+  if (use.ok() && holds(use->rows())) {
     const absl::StatusOr<std::optional<PullAnswer>> pulled =
         PullMapped(call, *mapping, *use, sink, context);
     if (!pulled.ok() && !IsGone(pulled.status())) return pulled.status();
@@ -108,29 +113,36 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
     const PullCall& call, TableMapping& mapping, const TableMapping::Use& use,
     RowSink sink, const CallContext& context) {
   const auto count = static_cast<int64_t>(call.row_ids.size());
+  MappedRows& rows = use.rows();
+  const bool on_device = rows.IsOn(call.device);
+  const bool land =
+      on_device || (call.device == nullptr && call.landing != nullptr);
   std::vector<std::byte> together;
-  std::byte* out = call.landing;
-  if (out == nullptr) {
-    together.resize(static_cast<size_t>(count * use.rows().row_bytes()));
-    out = together.data();
-  }
+  if (!land) together.resize(static_cast<size_t>(count * rows.row_bytes()));
+  const std::span<const int64_t> row_ids =
+      on_device && !call.device_row_ids.empty() ? call.device_row_ids
+                                                : call.row_ids;
+  const auto gather = [&] {
+    if (!land) return rows.Gather(row_ids, together.data());
+    if (call.landing != nullptr) return rows.Gather(row_ids, call.landing);
+    return rows.GatherTo(row_ids, call.positions, call.buffer);
+  };
   for (int i = 0; i < kMaxGathers; ++i) {
     ROWHOUSE_ASSIGN_OR_RETURN(const TableMapping::Window window,
                               WindowFor(call, mapping, use.number(), context));
-    const absl::Status gathered = use.rows().Gather(call.row_ids, out);
+    const absl::Status gathered = gather();
     if (after_gather_ != nullptr) after_gather_();
-    const absl::StatusOr<int64_t> epoch = use.rows().Finish();
+    const absl::StatusOr<int64_t> epoch = rows.Finish();
     if (!gathered.ok() || !epoch.ok()) {
       mapping.Break();
       return std::nullopt;
     }
     if (*epoch == window.epoch) {
-      PullAnswer answer{window.event, /*handle=*/0, count, /*landed=*/true};
-      if (call.landing != nullptr) return answer;
-      answer.landed = false;
-      ROWHOUSE_RETURN_IF_ERROR(
-          sink(0, std::string_view(reinterpret_cast<const char*>(out),
-                                   together.size())));
+      const PullAnswer answer{window.event, /*handle=*/0, count, land};
+      if (land) return answer;
+      ROWHOUSE_RETURN_IF_ERROR(sink(
+          0, std::string_view(reinterpret_cast<const char*>(together.data()),
+                              together.size())));
       return answer;
     }
     ++discarded_;
@@ -160,8 +172,7 @@ absl::StatusOr<std::optional<PushAnswer>> OneSidedChannel::TryPush(
   const absl::StatusOr<TableMapping::Use> use = mapping.Enter(context);
   if (!use.ok() || !mapping.TakeInbox()) return std::nullopt;
   absl::StatusOr<std::optional<PushAnswer>> result = std::nullopt;
-  const absl::StatusOr<std::optional<InboxPlace>> place = use->rows().Put(
-      *call.selection, call.handles.empty(), call.rows, call.row_bytes);
+  const absl::StatusOr<std::optional<InboxPlace>> place = use->rows().Put(call);
   if (!place.ok()) {  // Memory is at fault.
     mapping.Break();
     return std::nullopt;

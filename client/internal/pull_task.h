@@ -25,10 +25,13 @@ class PullTask {
   explicit PullTask(std::shared_ptr<TrainerCore> trainer)
       : trainer_(std::move(trainer)), cancellation_(trainer_->stop()) {}
 
+  /// What is to be pulled, or why not.
+  using Split = absl::StatusOr<std::shared_ptr<const RowSplit>>;
+
   /// One of these is called, once. `Run` returns when the pull is done.
-  void Start(std::span<const int64_t> row_ids, std::span<std::byte> out,
+  void Start(const Split& split, std::span<std::byte> out,
              const PullOptions& options);
-  void Run(std::span<const int64_t> row_ids, std::span<std::byte> out,
+  void Run(const Split& split, std::span<std::byte> out,
            const PullOptions& options);
 
   void Cancel() { cancellation_.Cancel(); }
@@ -39,7 +42,7 @@ class PullTask {
   using Result = absl::StatusOr<std::shared_ptr<const PulledRows>>;
 
   // Hands what is left to do to `run`.
-  void Begin(std::span<const int64_t> row_ids, std::span<std::byte> out,
+  void Begin(const Split& split, std::span<std::byte> out,
              const PullOptions& options,
              absl::FunctionRef<void(absl::AnyInvocable<void()>)> run);
   void Finish(Result result);

@@ -76,14 +76,20 @@ absl::StatusOr<PushAnswer> Router::PushShard(const RoutedPush& push,
                                              const CallContext& context) const {
   const int64_t row_bytes = table_.gradient_row_bytes();
   const int64_t message_bytes = message_bytes_;
+  const RowSelection& selection = push.rows->split->selections()[shard];
+  const DeviceSelection copy = push.rows->split->on(push.device, shard);
   PushCall call{.table = table_.name,
                 .trainer = push.trainer,
                 .event = push.event,
                 .part = push.part,
                 .dtype = table_.spec.gradient_dtype,
-                .selection = &push.rows->selections[shard],
+                .selection = &selection,
                 .handles = {},
-                .rows = push.gradients.data(),
+                .rows = push.gradients,
+                .device = push.device,
+                .positions = copy.positions.empty() ? selection.positions
+                                                    : copy.positions,
+                .device_row_ids = copy.row_ids,
                 .row_bytes = row_bytes,
                 .message_row_count = 1,
                 .seal_part_count = push.seal_part_count};

@@ -14,18 +14,24 @@
 #include "absl/status/statusor.h"
 #include "client/internal/cluster_core.h"
 #include "client/internal/pull_gate.h"
-#include "client/internal/row_selection.h"
+#include "client/internal/row_split.h"
 #include "client/internal/shard_channel.h"
 #include "proto/wire/placement.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::client::internal {
 
+/// Rows of the caller's, in memory of `device` or, where that is null, of the
+/// host.
+struct RowBuffer {
+  std::byte* rows = nullptr;
+  kernels::Backend* device = nullptr;
+};
+
 /// What a pull returned: the share of each shard, and the handles of its calls.
 struct PulledRows {
   int64_t event = 0;
-  int64_t row_count = 0;
-  std::vector<RowSelection> selections;
+  std::shared_ptr<const RowSplit> split;
   /// By shard, in the order of its rows; empty without handles, of the whole
   /// or of a shard.
   std::vector<std::vector<int64_t>> handles;
@@ -43,7 +49,8 @@ struct RoutedPush {
   int64_t event = 0;
   int32_t part = 0;
   const PulledRows* rows = nullptr;  ///< Handles are used where there are any.
-  std::span<const std::byte> gradients;
+  const std::byte* gradients = nullptr;
+  kernels::Backend* device = nullptr;  ///< Whose memory they are; null: host's.
   std::optional<int32_t> seal_part_count = std::nullopt;
 };
 
@@ -77,13 +84,13 @@ class Router {
     return cluster_->CallServers(shard_count(), context, call);
   }
 
-  /// Lands `row_count` rows, split as `selections`, in `out`; all of one event.
+  /// Lands the rows of `split` in `out`; all of one event.
   absl::StatusOr<std::shared_ptr<const PulledRows>> Pull(
-      std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
+      std::shared_ptr<const RowSplit> split, RowBuffer out,
       const RoutedPull& pull, PullGate& gate, const CallContext& context) const;
 
   /// Lands `rows` again, by handle where the shard still has it.
-  absl::Status Repull(const PulledRows& rows, std::byte* out,
+  absl::Status Repull(const PulledRows& rows, RowBuffer out,
                       TrainerSession trainer, PullGate& gate,
                       const CallContext& context) const;
 

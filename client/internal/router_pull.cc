@@ -69,8 +69,8 @@ struct Router::ShardPull {
 };
 
 struct Router::PullJob {
-  const std::vector<RowSelection>& selections;
-  std::byte* out;
+  const RowSplit& split;
+  RowBuffer out;
   PullGate& gate;
   const CallContext& context;
 };
@@ -81,28 +81,61 @@ absl::Status Router::PullRun(const PullJob& job, int32_t shard, PullCall call,
                              int64_t first, int64_t count,
                              PullAnswer& answer) const {
   call.table = table_.name;
-  const RowSelection& selection = job.selections[shard];
+  const RowSelection& selection = job.split.selections()[shard];
   const int64_t row_bytes = table_.row_bytes();
-  if (selection.positions.empty()) {
-    call.landing = job.out + (selection.first_position + first) * row_bytes;
+  const DeviceSelection copy = job.split.on(job.out.device, shard);
+  call.device = job.out.device;
+  call.bounds = selection.bounds;
+  if (!copy.row_ids.empty() && !call.handle.has_value()) {
+    call.device_row_ids = copy.row_ids.subspan(first, count);
   }
+  if (selection.positions.empty()) {
+    call.landing =
+        job.out.rows + (selection.first_position + first) * row_bytes;
+  } else {
+    call.buffer = job.out.rows;
+    call.positions =
+        (copy.positions.empty() ? selection.positions : copy.positions)
+            .subspan(first, count);
+  }
+  // To the device's memory, which `Synchronize` waits for.
+  const auto place = [&](int64_t first_row, const kernels::HostPieces& rows,
+                         int64_t row_count) {
+    if (call.landing != nullptr) {
+      return call.device->PlaceRows(rows, row_bytes, {},
+                                    call.landing + first_row * row_bytes);
+    }
+    return call.device->PlaceRows(rows, row_bytes,
+                                  call.positions.subspan(first_row, row_count),
+                                  call.buffer);
+  };
   return cluster_->CallServer(shard, job.context, [&](ShardChannel& channel) {
     AnswerCheck check(count, row_bytes);
     ROWHOUSE_RETURN_IF_ERROR(
         job.gate.Enter(shard, cluster_->clock(), job.context));
+    bool placing = false;
     absl::StatusOr<PullAnswer> pulled = channel.Pull(
         call,
         [&](int64_t first_row,
             const kernels::HostPieces& rows) -> absl::Status {
           ROWHOUSE_ASSIGN_OR_RETURN(const int64_t landed,
                                     check.Next(first_row, rows));
+          if (call.device != nullptr) {
+            placing = true;
+            return landed == 0 ? absl::OkStatus()
+                               : place(first_row, rows, landed);
+          }
           selection.Scatter(rows, row_bytes, first + first_row, landed,
-                            job.out);
+                            job.out.rows);
           return absl::OkStatus();
         },
         job.context);
+    // Nothing writes there any more when a pull has ended, whichever way.
+    const absl::Status placed =
+        placing ? call.device->Synchronize() : absl::OkStatus();
     job.gate.Leave(shard);
     ROWHOUSE_RETURN_IF_ERROR(pulled.status());
+    ROWHOUSE_RETURN_IF_ERROR(placed);
     answer = *pulled;
     return answer.landed ? absl::OkStatus() : check.Finish();
   });
@@ -114,7 +147,8 @@ absl::Status Router::PullShard(const PullJob& job, int32_t shard,
                                const RoutedPull& pull,
                                ShardPull& result) const {
   result = {};
-  const std::span<const int64_t> row_ids = job.selections[shard].row_ids;
+  const std::span<const int64_t> row_ids =
+      job.split.selections()[shard].row_ids;
   PullCall call;
   call.trainer = pull.trainer;
   call.min_event = pull.min_event;
@@ -150,7 +184,7 @@ absl::Status Router::PullOnce(const PullJob& job, RoutedPull& pull,
                               std::vector<ShardPull>& results) const {
   std::vector<int32_t> shards;
   for (int32_t shard = 0; shard < shard_count(); ++shard) {
-    if (job.selections[shard].size() > 0) shards.push_back(shard);
+    if (job.split.selections()[shard].size() > 0) shards.push_back(shard);
   }
   if (shards.empty()) shards.push_back(0);  // No rows, but an event.
   const auto pull_all = [&](const RoutedPull& request) {
@@ -175,10 +209,10 @@ absl::Status Router::PullOnce(const PullJob& job, RoutedPull& pull,
 }
 
 absl::StatusOr<std::shared_ptr<const PulledRows>> Router::Pull(
-    std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
+    std::shared_ptr<const RowSplit> split, RowBuffer out,
     const RoutedPull& pull, PullGate& gate, const CallContext& context) const {
   RoutedPull request = pull;
-  const PullJob job{selections, out, gate, context};
+  const PullJob job{*split, out, gate, context};
   for (int round = 0; round < kMaxRounds; ++round) {
     std::vector<ShardPull> results(shard_count());
     const absl::Status status = PullOnce(job, request, results);
@@ -188,8 +222,7 @@ absl::StatusOr<std::shared_ptr<const PulledRows>> Router::Pull(
         rows->event = std::max(rows->event, result.event);
         if (pull.training) rows->handles.push_back(std::move(result.handles));
       }
-      rows->row_count = row_count;
-      rows->selections = std::move(selections);
+      rows->split = std::move(split);
       return rows;
     }
     if (!IsPast(status) || pull.exact_event.has_value()) return status;
@@ -200,7 +233,7 @@ absl::StatusOr<std::shared_ptr<const PulledRows>> Router::Pull(
 
 absl::Status Router::RepullShard(const PullJob& job, const PulledRows& rows,
                                  TrainerSession trainer, int32_t shard) const {
-  const int64_t size = job.selections[shard].size();
+  const int64_t size = job.split.selections()[shard].size();
   if (size == 0) return absl::OkStatus();
   absl::Status status = absl::OkStatus();
   int64_t first = 0;
@@ -228,10 +261,10 @@ absl::Status Router::RepullShard(const PullJob& job, const PulledRows& rows,
       result);
 }
 
-absl::Status Router::Repull(const PulledRows& rows, std::byte* out,
+absl::Status Router::Repull(const PulledRows& rows, RowBuffer out,
                             TrainerSession trainer, PullGate& gate,
                             const CallContext& context) const {
-  const PullJob job{rows.selections, out, gate, context};
+  const PullJob job{*rows.split, out, gate, context};
   return cluster_->pool().FanOut(shard_count(), [&](int32_t shard) {
     return RepullShard(job, rows, trainer, shard);
   });

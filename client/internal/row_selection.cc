@@ -1,5 +1,6 @@
 #include "client/internal/row_selection.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -28,6 +29,12 @@ void Compact(RowSelection& selection) {
 }
 
 }  // namespace
+
+RowIdBounds BoundsOf(std::span<const int64_t> row_ids) {
+  if (row_ids.empty()) return {};
+  const auto [least, greatest] = std::ranges::minmax(row_ids);
+  return {least, greatest};
+}
 
 void RowSelection::Gather(const std::byte* buffer, int64_t row_bytes,
                           int64_t first, int64_t count, std::byte* out) const {
@@ -84,7 +91,10 @@ absl::StatusOr<std::vector<RowSelection>> SplitRows(
     selection.row_ids.push_back(row_id);
     selection.positions.push_back(static_cast<int64_t>(i));
   }
-  for (RowSelection& selection : selections) Compact(selection);
+  for (RowSelection& selection : selections) {
+    Compact(selection);
+    selection.bounds = BoundsOf(selection.row_ids);
+  }
   return selections;
 }
 

@@ -12,6 +12,12 @@
 
 namespace rowhouse::client::internal {
 
+/// Between which a list's row ids are.
+struct RowIdBounds {
+  int64_t least = 0;
+  int64_t greatest = -1;  ///< Below `least`: there is none.
+};
+
 /// One shard's share of a list of row ids, in the order of the list.
 struct RowSelection {
   std::vector<int64_t> row_ids;
@@ -19,6 +25,7 @@ struct RowSelection {
   /// `first_position` on.
   std::vector<int64_t> positions;
   int64_t first_position = 0;
+  RowIdBounds bounds = {};
 
   int64_t size() const { return static_cast<int64_t>(row_ids.size()); }
   int64_t position(int64_t i) const {
@@ -35,6 +42,8 @@ struct RowSelection {
   void Scatter(const kernels::HostPieces& rows, int64_t row_bytes,
                int64_t first, int64_t count, std::byte* buffer) const;
 };
+
+RowIdBounds BoundsOf(std::span<const int64_t> row_ids);
 
 /// Splits `row_ids` over the shards of a table; one selection a shard.
 ///

@@ -13,7 +13,14 @@ RowSet::RowSet(std::shared_ptr<const internal::PulledRows> rows)
 int64_t RowSet::event() const { return rows_ == nullptr ? 0 : rows_->event; }
 
 int64_t RowSet::row_count() const {
-  return rows_ == nullptr ? 0 : rows_->row_count;
+  return rows_ == nullptr ? 0 : rows_->split->row_count();
+}
+
+RowList::RowList(std::shared_ptr<const internal::RowSplit> split)
+    : split_(std::move(split)) {}
+
+int64_t RowList::row_count() const {
+  return split_ == nullptr ? 0 : split_->row_count();
 }
 
 PendingPull::PendingPull(std::shared_ptr<internal::PullTask> task)

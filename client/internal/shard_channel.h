@@ -20,6 +20,10 @@
 #include "rowhouse/event_state.h"
 #include "rowhouse/types.h"
 
+namespace rowhouse::kernels {
+class Backend;
+}  // namespace rowhouse::kernels
+
 namespace rowhouse::client::internal {
 
 /// A table as one server sees it.
@@ -78,6 +82,16 @@ struct PullCall {
   /// Where the rows may be put, all of them in order; null where they go to
   /// several places. A channel that does so passes none to the sink.
   std::byte* landing = nullptr;
+  /// Where they go to several places: row i to row `positions[i]` of `buffer`.
+  std::byte* buffer = nullptr;
+  std::span<const int64_t> positions;
+  /// Whose memory `landing` and `buffer` are; null: the host's. Then
+  /// `positions` may be the device's too; and `device_row_ids`, unless empty,
+  /// is a copy of `row_ids` there.
+  kernels::Backend* device = nullptr;
+  std::span<const int64_t> device_row_ids;
+  std::optional<RowIdBounds> bounds =
+      std::nullopt;  ///< Of `row_ids`, if known.
 };
 
 struct PullAnswer {
@@ -103,6 +117,12 @@ struct PushCall {
   const RowSelection* selection = nullptr;
   std::vector<int64_t> handles;
   const std::byte* rows = nullptr;  ///< The caller's whole buffer.
+  /// Whose memory `rows` is; null: the host's (`GatherPart`). Then `positions`,
+  /// those of the selection, may be the device's too; and `device_row_ids`,
+  /// unless empty, is a copy of the selection's there.
+  kernels::Backend* device = nullptr;
+  std::span<const int64_t> positions;
+  std::span<const int64_t> device_row_ids;
   int64_t row_bytes = 0;
   int64_t message_row_count = 0;  ///< Rows of a message.
   std::optional<int32_t> seal_part_count = std::nullopt;

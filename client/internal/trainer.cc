@@ -1,15 +1,25 @@
 #include "rowhouse/trainer.h"
 
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "client/internal/pull_task.h"
-#include "client/internal/row_selection.h"
+#include "client/internal/row_split.h"
 #include "client/internal/trainer_core.h"
 #include "proto/wire/error.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client {
+namespace {
+
+using Split = absl::StatusOr<std::shared_ptr<const internal::RowSplit>>;
+
+Split SplitOf(internal::TrainerCore& core, const RowList& rows) {
+  if (rows.split() == nullptr) return core.Split({});
+  return rows.split();
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Join(
     const Cluster& cluster, std::string_view table, int32_t rank,
@@ -31,11 +41,24 @@ int64_t Trainer::session() const { return core_->session().session; }
 int64_t Trainer::next_event() const { return core_->next_event(); }
 int64_t Trainer::next_commit() const { return core_->next_commit(); }
 
+absl::StatusOr<RowList> Trainer::PrepareRows(std::span<const int64_t> row_ids) {
+  ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<const internal::RowSplit> split,
+                            core_->Split(row_ids, /*keep=*/true));
+  return RowList(std::move(split));
+}
+
 PendingPull Trainer::PullAsync(std::span<const int64_t> row_ids,
                                std::span<std::byte> out,
                                const PullOptions& options) {
   auto task = std::make_shared<internal::PullTask>(core_);
-  task->Start(row_ids, out, options);
+  task->Start(core_->Split(row_ids), out, options);
+  return PendingPull(std::move(task));
+}
+
+PendingPull Trainer::PullAsync(const RowList& rows, std::span<std::byte> out,
+                               const PullOptions& options) {
+  auto task = std::make_shared<internal::PullTask>(core_);
+  task->Start(SplitOf(*core_, rows), out, options);
   return PendingPull(std::move(task));
 }
 
@@ -43,7 +66,16 @@ absl::StatusOr<RowSet> Trainer::Pull(std::span<const int64_t> row_ids,
                                      std::span<std::byte> out,
                                      const PullOptions& options) {
   auto task = std::make_shared<internal::PullTask>(core_);
-  task->Run(row_ids, out, options);  // No other thread: it answers sooner.
+  // No other thread: it answers sooner.
+  task->Run(core_->Split(row_ids), out, options);
+  return PendingPull(std::move(task)).Wait();
+}
+
+absl::StatusOr<RowSet> Trainer::Pull(const RowList& rows,
+                                     std::span<std::byte> out,
+                                     const PullOptions& options) {
+  auto task = std::make_shared<internal::PullTask>(core_);
+  task->Run(SplitOf(*core_, rows), out, options);
   return PendingPull(std::move(task)).Wait();
 }
 
@@ -68,11 +100,16 @@ absl::StatusOr<PushResult> Trainer::Push(int64_t event,
                                          std::span<const std::byte> gradients,
                                          const PushOptions& options) {
   internal::PulledRows rows;
-  rows.row_count = static_cast<int64_t>(row_ids.size());
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      rows.selections,
-      internal::SplitRows(core_->router().placement(), row_ids));
+  ROWHOUSE_ASSIGN_OR_RETURN(rows.split, core_->Split(row_ids));
   return core_->Push(event, rows, gradients, options);
+}
+
+absl::StatusOr<PushResult> Trainer::Push(int64_t event, const RowList& rows,
+                                         std::span<const std::byte> gradients,
+                                         const PushOptions& options) {
+  internal::PulledRows named;
+  ROWHOUSE_ASSIGN_OR_RETURN(named.split, SplitOf(*core_, rows));
+  return core_->Push(event, named, gradients, options);
 }
 
 absl::Status Trainer::Seal(int64_t event, const CallOptions& options) {

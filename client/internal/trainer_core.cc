@@ -91,18 +91,35 @@ int64_t TrainerCore::next_commit() const {
 }
 
 absl::Status TrainerCore::CheckRows(const PulledRows& rows) const {
-  const auto found = static_cast<int32_t>(rows.selections.size());
+  const auto found = static_cast<int32_t>(rows.split->selections().size());
   if (found == router_->shard_count()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "rows of a table of ", found, " shards, wanted rows of ", table().name));
 }
 
+absl::StatusOr<std::shared_ptr<const RowSplit>> TrainerCore::Split(
+    std::span<const int64_t> row_ids, bool keep) {
+  std::vector<int64_t> copy;
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Backend* const device,
+                            cluster().DeviceOf(std::as_bytes(row_ids)));
+  if (device != nullptr) {
+    copy.resize(row_ids.size());
+    ROWHOUSE_RETURN_IF_ERROR(
+        device->Copy(row_ids.data(), copy.data(),
+                     static_cast<int64_t>(row_ids.size_bytes())));
+    ROWHOUSE_RETURN_IF_ERROR(device->Synchronize());
+    row_ids = copy;
+  }
+  return RowSplit::MakeOn(keep ? cluster().device() : nullptr,
+                          router_->placement(), row_ids);
+}
+
 absl::StatusOr<std::shared_ptr<const PulledRows>> TrainerCore::Pull(
-    std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
+    std::shared_ptr<const RowSplit> split, RowBuffer out,
     const PullOptions& options, const CallContext& context) {
   ROWHOUSE_RETURN_IF_ERROR(
       CheckReadEvents(options.min_event, options.exact_event));
-  return router_->Pull(std::move(selections), row_count, out,
+  return router_->Pull(std::move(split), out,
                        {.trainer = session_.trainer,
                         .min_event = options.min_event,
                         .exact_event = options.exact_event,
@@ -114,9 +131,11 @@ absl::Status TrainerCore::Repull(const PulledRows& rows,
                                  std::span<std::byte> out,
                                  const CallOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
-  ROWHOUSE_RETURN_IF_ERROR(
-      CheckBufferSize(out.size(), rows.row_count, table().row_bytes()));
-  return router_->Repull(rows, out.data(), session_.trainer, gate_,
+  ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(out.size(), rows.split->row_count(),
+                                           table().row_bytes()));
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Backend* const device,
+                            cluster().DeviceOf(out));
+  return router_->Repull(rows, {out.data(), device}, session_.trainer, gate_,
                          Context(options.timeout));
 }
 
@@ -124,8 +143,10 @@ absl::StatusOr<PushResult> TrainerCore::Push(
     int64_t event, const PulledRows& rows, std::span<const std::byte> gradients,
     const PushOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CheckRows(rows));
-  ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(gradients.size(), rows.row_count,
-                                           table().gradient_row_bytes()));
+  ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(
+      gradients.size(), rows.split->row_count(), table().gradient_row_bytes()));
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Backend* const device,
+                            cluster().DeviceOf(gradients));
   ROWHOUSE_ASSIGN_OR_RETURN(const PartNumber number,
                             contributions_.BeginPart(event, options.part));
   const int32_t part = number.part;
@@ -133,7 +154,8 @@ absl::StatusOr<PushResult> TrainerCore::Push(
                   .event = event,
                   .part = part,
                   .rows = &rows,
-                  .gradients = gradients,
+                  .gradients = gradients.data(),
+                  .device = device,
                   .seal_part_count = std::nullopt};
   const CallContext context = Context(options.timeout);
   // With more shards than one the seal waits until all have accepted the part:

@@ -50,8 +50,13 @@ class TrainerCore {
   int64_t next_event() const { return contributions_.next_event(); }
   int64_t next_commit() const;
 
+  /// Splits ids, of the host's memory or the cluster's device's. With `keep`
+  /// there is a copy on the device, if there is one.
+  absl::StatusOr<std::shared_ptr<const RowSplit>> Split(
+      std::span<const int64_t> row_ids, bool keep = false);
+
   absl::StatusOr<std::shared_ptr<const PulledRows>> Pull(
-      std::vector<RowSelection> selections, int64_t row_count, std::byte* out,
+      std::shared_ptr<const RowSplit> split, RowBuffer out,
       const PullOptions& options, const CallContext& context);
   absl::Status Repull(const PulledRows& rows, std::span<std::byte> out,
                       const CallOptions& options);

@@ -57,6 +57,10 @@ class CpuBackend final : public Backend {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<bool> IsDeviceMemory(const void*, int64_t) override {
+    return false;
+  }
+
   absl::Status Synchronize() override { return absl::OkStatus(); }
 
   absl::StatusOr<Buffer> AllocateShared(int64_t size_bytes) override {
@@ -92,6 +96,21 @@ class CpuBackend final : public Backend {
   absl::Status GatherRows(const RowTable& table, std::span<const int64_t> slots,
                           void* out) override {
     cpu::GatherRows(*executor_, table, slots, out);
+    return absl::OkStatus();
+  }
+
+  absl::Status GatherRowsTo(const RowTable& table,
+                            std::span<const int64_t> slots,
+                            std::span<const int64_t> positions,
+                            void* out) override {
+    cpu::GatherRowsTo(*executor_, table, slots, positions, out);
+    return absl::OkStatus();
+  }
+
+  absl::Status PlaceRows(const HostPieces& rows, int64_t row_bytes,
+                         std::span<const int64_t> positions,
+                         void* out) override {
+    cpu::PlaceRows(rows, row_bytes, positions, out);
     return absl::OkStatus();
   }
 
@@ -210,6 +229,14 @@ class CpuBackend final : public Backend {
                            int64_t table_row_count,
                            std::span<int64_t> row_ids) override {
     cpu::NgramRowIds(*executor_, tokens, table_row_count, row_ids);
+    return absl::OkStatus();
+  }
+
+  absl::Status FindSlots(std::span<const int64_t> want,
+                         std::span<const int64_t> row_ids,
+                         std::span<int64_t> slots,
+                         int64_t& first_missing) override {
+    first_missing = cpu::FindSlots(*executor_, want, row_ids, slots);
     return absl::OkStatus();
   }
 

@@ -1,5 +1,7 @@
 #include "kernels/cpu/embed.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 
@@ -200,6 +202,28 @@ void NgramRowIds(Executor& executor, std::span<const int32_t> tokens,
       trigrams[t] = TrigramRowId(tokens.data(), t, layout);
     }
   });
+}
+
+int64_t FindSlots(Executor& executor, std::span<const int64_t> want,
+                  std::span<const int64_t> row_ids, std::span<int64_t> slots) {
+  constexpr int64_t kGrain = 4096;
+  const auto count = static_cast<int64_t>(row_ids.size());
+  std::atomic<int64_t> first_missing = count;
+  executor.ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end);
+         ++i) {
+      const auto found = std::lower_bound(want.begin(), want.end(), row_ids[i]);
+      slots[i] = found - want.begin();
+      if (found != want.end() && *found == row_ids[i]) continue;
+      const auto missing = static_cast<int64_t>(i);
+      int64_t first = first_missing;
+      while (missing < first &&
+             !first_missing.compare_exchange_weak(first, missing)) {
+      }
+      return;
+    }
+  });
+  return first_missing == count ? -1 : first_missing.load();
 }
 
 void NgramEmbedForward(Executor& executor, const void* cache, DType dtype,

@@ -14,6 +14,10 @@ namespace rowhouse::kernels::cpu {
 void NgramRowIds(Executor& executor, std::span<const int32_t> tokens,
                  int64_t table_row_count, std::span<int64_t> row_ids);
 
+/// See `Backend::FindSlots`; returns the first missing.
+int64_t FindSlots(Executor& executor, std::span<const int64_t> want,
+                  std::span<const int64_t> row_ids, std::span<int64_t> slots);
+
 /// See `Backend::NgramEmbedForward`.
 void NgramEmbedForward(Executor& executor, const void* cache, DType dtype,
                        int64_t dim, std::span<const int32_t> tokens,

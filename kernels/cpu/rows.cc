@@ -103,6 +103,38 @@ void GatherRows(Executor& executor, const RowTable& table,
       });
 }
 
+void GatherRowsTo(Executor& executor, const RowTable& table,
+                  std::span<const int64_t> slots,
+                  std::span<const int64_t> positions, void* out) {
+  const auto count = static_cast<int64_t>(slots.size());
+  const int64_t row_bytes = table.row_bytes();
+  const auto* weights = static_cast<const std::byte*>(table.weights);
+  auto* to = static_cast<std::byte*>(out);
+  executor.ParallelFor(
+      count, WireGrain(count, row_bytes), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (i + kRowsAhead < count) {
+            const int64_t ahead = slots[static_cast<size_t>(i + kRowsAhead)];
+            PrefetchRow(weights + ahead * row_bytes, row_bytes);
+          }
+          const auto at = static_cast<size_t>(i);
+          std::memcpy(to + positions[at] * row_bytes,
+                      weights + slots[at] * row_bytes,
+                      static_cast<size_t>(row_bytes));
+        }
+      });
+}
+
+void PlaceRows(const HostPieces& rows, int64_t row_bytes,
+               std::span<const int64_t> positions, void* out) {
+  auto* to = static_cast<std::byte*>(out);
+  PieceReader reader(rows);
+  if (positions.empty()) return reader.Copy(to, rows.size_bytes());
+  for (const int64_t position : positions) {
+    reader.Copy(to + position * row_bytes, row_bytes);
+  }
+}
+
 void WriteRows(Executor& executor, const RowTable& table, int64_t first_slot,
                int64_t row_count, const void* rows) {
   CopyBytes(

@@ -6,6 +6,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cpu/executor.h"
+#include "kernels/host_pieces.h"
 #include "kernels/row_table.h"
 
 namespace rowhouse::kernels::cpu {
@@ -24,6 +25,15 @@ void InitializeRows(Executor& executor, const RowTable& table,
 /// See `Backend::GatherRows`.
 void GatherRows(Executor& executor, const RowTable& table,
                 std::span<const int64_t> slots, void* out);
+
+/// See `Backend::GatherRowsTo`.
+void GatherRowsTo(Executor& executor, const RowTable& table,
+                  std::span<const int64_t> slots,
+                  std::span<const int64_t> positions, void* out);
+
+/// See `Backend::PlaceRows`.
+void PlaceRows(const HostPieces& rows, int64_t row_bytes,
+               std::span<const int64_t> positions, void* out);
 
 /// See `Backend::WriteRows`.
 void WriteRows(Executor& executor, const RowTable& table, int64_t first_slot,

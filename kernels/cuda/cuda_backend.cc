@@ -157,6 +157,11 @@ class CudaBackend final : public Backend {
     });
   }
 
+  absl::StatusOr<bool> IsDeviceMemory(const void* data,
+                                      int64_t size_bytes) override {
+    return IsMemoryOf(device_, data, size_bytes);
+  }
+
   absl::Status Synchronize() override {
     return Run([](Stream& stream) { return stream.Synchronize(); });
   }
@@ -214,6 +219,23 @@ class CudaBackend final : public Backend {
                           void* out) override {
     return Run([&](Stream& stream) {
       return cuda::GatherRows(stream, table, slots, out);
+    });
+  }
+
+  absl::Status GatherRowsTo(const RowTable& table,
+                            std::span<const int64_t> slots,
+                            std::span<const int64_t> positions,
+                            void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::GatherRowsTo(stream, table, slots, positions, out);
+    });
+  }
+
+  absl::Status PlaceRows(const HostPieces& rows, int64_t row_bytes,
+                         std::span<const int64_t> positions,
+                         void* out) override {
+    return Run([&](Stream& stream) {
+      return cuda::PlaceRows(stream, rows, row_bytes, positions, out);
     });
   }
 
@@ -385,6 +407,15 @@ class CudaBackend final : public Backend {
                            std::span<int64_t> row_ids) override {
     return Run([&](Stream& stream) {
       return cuda::NgramRowIds(stream, tokens, table_row_count, row_ids);
+    });
+  }
+
+  absl::Status FindSlots(std::span<const int64_t> want,
+                         std::span<const int64_t> row_ids,
+                         std::span<int64_t> slots,
+                         int64_t& first_missing) override {
+    return Run([&](Stream& stream) {
+      return cuda::FindSlots(stream, want, row_ids, slots, first_missing);
     });
   }
 

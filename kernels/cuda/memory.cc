@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/status.h"
@@ -22,6 +23,15 @@ size_t InPages(size_t size_bytes) {
 
 void Free(void*, void* data, int64_t) { (void)cudaFree(data); }
 void FreePinned(void*, void* data, int64_t) { (void)cudaFreeHost(data); }
+
+constexpr int kHost = -1;
+
+// The device whose memory `data` is, or `kHost`.
+int DeviceOf(const void* data) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) return kHost;
+  return attributes.type == cudaMemoryTypeDevice ? attributes.device : kHost;
+}
 
 // Not enough memory is no fault of the device: forgets it.
 absl::Status OutOfMemory(int64_t size_bytes, const char* kind) {
@@ -69,10 +79,23 @@ absl::StatusOr<Buffer> AllocatePinned(int64_t size_bytes) {
   return Buffer(data, size_bytes, &FreePinned);
 }
 
-bool IsDeviceMemory(const void* data) {
-  cudaPointerAttributes attributes{};
-  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) return false;
-  return attributes.type == cudaMemoryTypeDevice;
+bool IsDeviceMemory(const void* data) { return DeviceOf(data) != kHost; }
+
+absl::StatusOr<bool> IsMemoryOf(int device, const void* data,
+                                int64_t size_bytes) {
+  if (size_bytes == 0) return false;
+  const int first = DeviceOf(data);
+  const int last = DeviceOf(static_cast<const char*>(data) + size_bytes - 1);
+  if (first == kHost && last == kHost) return false;
+  if (first == device && last == device) return true;
+  const auto name = [](int found) {
+    return found == kHost ? std::string("the host")
+                          : absl::StrCat("GPU ", found);
+  };
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a buffer of ", size_bytes, " bytes that begins in memory of ",
+      name(first), " and ends in that of ", name(last), ", wanted GPU ", device,
+      "'s or the host's"));
 }
 
 }  // namespace rowhouse::kernels::cuda

@@ -28,6 +28,10 @@ absl::StatusOr<Buffer> AllocatePinned(int64_t size_bytes);
 /// Whether `data` is memory of a device, not of the host.
 bool IsDeviceMemory(const void* data);
 
+/// See `Backend::IsDeviceMemory`.
+absl::StatusOr<bool> IsMemoryOf(int device, const void* data,
+                                int64_t size_bytes);
+
 }  // namespace rowhouse::kernels::cuda
 
 #endif  // ROWHOUSE_KERNELS_CUDA_MEMORY_H_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/entries.h"
@@ -49,6 +50,21 @@ absl::Status NgramRowIds(Stream& stream, std::span<const int32_t> tokens,
   return ToStatus(
       LaunchNgramRowIds(tokens, table_row_count, row_ids, stream.get()),
       "hashing n-grams");
+}
+
+absl::Status FindSlots(Stream& stream, std::span<const int64_t> want,
+                       std::span<const int64_t> row_ids,
+                       std::span<int64_t> slots, int64_t& first_missing) {
+  using Inverse = unsigned long long;  // NOLINT(runtime/int): as atomicMax has.
+  absl::StatusOr<Inverse*> result = stream.NewResult<Inverse>();
+  if (!result.ok()) return std::move(result).status();
+  absl::Status launched =
+      ToStatus(LaunchFindSlots(want, row_ids, slots, *result, stream.get()),
+               "finding slots");
+  if (!launched.ok()) return launched;
+  return stream.Deliver<Inverse>(*result, [&first_missing](Inverse found) {
+    first_missing = found == 0 ? -1 : static_cast<int64_t>(~found);
+  });
 }
 
 absl::Status NgramEmbedForward(Stream& stream, const void* cache, DType dtype,

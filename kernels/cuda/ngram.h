@@ -17,6 +17,10 @@ namespace rowhouse::kernels::cuda {
 absl::Status NgramRowIds(Stream& stream, std::span<const int32_t> tokens,
                          int64_t table_row_count, std::span<int64_t> row_ids);
 
+absl::Status FindSlots(Stream& stream, std::span<const int64_t> want,
+                       std::span<const int64_t> row_ids,
+                       std::span<int64_t> slots, int64_t& first_missing);
+
 absl::Status NgramEmbedForward(Stream& stream, const void* cache, DType dtype,
                                int64_t dim, std::span<const int32_t> tokens,
                                std::span<const int64_t> slots,

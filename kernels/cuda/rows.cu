@@ -13,13 +13,16 @@ constexpr int kPacksAtOnce = 4;  // Of one lane, asked for before any is stored.
 template <typename Pack, int kLanes>
 __global__ void __launch_bounds__(kThreads)
     GatherRowsKernel(const Pack* __restrict__ table,
-                     const int64_t* __restrict__ slots, int64_t count,
+                     const int64_t* __restrict__ slots,
+                     const int64_t* __restrict__ positions, int64_t count,
                      int64_t packs_per_row, Pack* __restrict__ out) {
   const int lane = threadIdx.x % kLanes;
   const int64_t row = (int64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
   if (row >= count) return;
-  const Pack* const from = table + slots[row] * packs_per_row;
-  Pack* const to = out + row * packs_per_row;
+  const int64_t slot = slots == nullptr ? row : slots[row];
+  const int64_t position = positions == nullptr ? row : positions[row];
+  const Pack* const from = table + slot * packs_per_row;
+  Pack* const to = out + position * packs_per_row;
   for (int64_t first = lane; first < packs_per_row;
        first += kPacksAtOnce * kLanes) {
     Pack packs[kPacksAtOnce];
@@ -37,12 +40,13 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Pack>
-cudaError_t Gather(const RowTable& table, const int64_t* slots, int64_t count,
-                   void* out, cudaStream_t stream) {
+cudaError_t Gather(const RowTable& table, const int64_t* slots,
+                   const int64_t* positions, int64_t count, void* out,
+                   cudaStream_t stream) {
   const int64_t packs = table.row_bytes() / static_cast<int64_t>(sizeof(Pack));
   const auto launch = [&](auto kernel, int lanes) {
     kernel<<<BlocksFor(count, kThreads / lanes), kThreads, 0, stream>>>(
-        static_cast<const Pack*>(table.weights), slots, count, packs,
+        static_cast<const Pack*>(table.weights), slots, positions, count, packs,
         static_cast<Pack*>(out));
     return cudaGetLastError();
   };
@@ -81,15 +85,19 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t LaunchGatherRows(const RowTable& table, const int64_t* slots,
-                             int64_t count, void* out, cudaStream_t stream) {
+                             int64_t count, void* out, cudaStream_t stream,
+                             const int64_t* positions) {
   if (count == 0) return cudaSuccess;
   const uint64_t all = reinterpret_cast<uint64_t>(table.weights) |
                        reinterpret_cast<uint64_t>(out) |
                        static_cast<uint64_t>(table.row_bytes());
-  if (all % 16 == 0) return Gather<uint4>(table, slots, count, out, stream);
-  if (all % 8 == 0) return Gather<uint2>(table, slots, count, out, stream);
-  if (all % 4 == 0) return Gather<uint32_t>(table, slots, count, out, stream);
-  return Gather<uint16_t>(table, slots, count, out, stream);
+  const auto gather = [&]<typename Pack>(Pack /*of this type*/) {
+    return Gather<Pack>(table, slots, positions, count, out, stream);
+  };
+  if (all % 16 == 0) return gather(uint4());
+  if (all % 8 == 0) return gather(uint2());
+  if (all % 4 == 0) return gather(uint32_t());
+  return gather(uint16_t());
 }
 
 cudaError_t LaunchFillUniform(const RowTable& table, uint64_t seed, float bound,

@@ -9,10 +9,11 @@
 
 namespace rowhouse::kernels::cuda {
 
-/// Enqueues `out[i, :] = table[slots[i], :]` for `i < count`. Moves
-/// 2 * count * row_bytes.
+/// Enqueues `out[positions[i], :] = table[slots[i], :]` for `i < count`; null
+/// slots or positions are `i` each. Moves 2 * count * row_bytes.
 cudaError_t LaunchGatherRows(const RowTable& table, const int64_t* slots,
-                             int64_t count, void* out, cudaStream_t stream);
+                             int64_t count, void* out, cudaStream_t stream,
+                             const int64_t* positions = nullptr);
 
 /// Enqueues the initial values UNIFORM(seed, bound) (hash.h) of all weights.
 /// Writes row_count * row_bytes.

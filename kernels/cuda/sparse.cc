@@ -74,6 +74,55 @@ absl::Status GatherRows(Stream& stream, const RowTable& table,
   return ToStatus(error, "gathering rows");
 }
 
+absl::Status GatherRowsTo(Stream& stream, const RowTable& table,
+                          std::span<const int64_t> slots,
+                          std::span<const int64_t> positions, void* out) {
+  const auto count = static_cast<int64_t>(slots.size());
+  if (count == 0) return absl::OkStatus();
+  const bool copy_slots = !IsDeviceMemory(slots.data());
+  const bool copy_positions = !IsDeviceMemory(positions.data());
+  const auto scratch = stream.Scratch([&](ScratchCutter& cutter) {
+    int64_t* const slots_copy =
+        copy_slots ? cutter.Take<int64_t>(count) : nullptr;
+    return std::pair(slots_copy,
+                     copy_positions ? cutter.Take<int64_t>(count) : nullptr);
+  });
+  if (!scratch.ok()) return scratch.status();
+  const auto device_slots = OnDevice(stream, slots, scratch->first);
+  if (!device_slots.ok()) return device_slots.status();
+  const auto device_positions = OnDevice(stream, positions, scratch->second);
+  if (!device_positions.ok()) return device_positions.status();
+  return ToStatus(LaunchGatherRows(table, *device_slots, count, out,
+                                   stream.get(), *device_positions),
+                  "gathering rows");
+}
+
+absl::Status PlaceRows(Stream& stream, const HostPieces& rows,
+                       int64_t row_bytes, std::span<const int64_t> positions,
+                       void* out) {
+  const int64_t size_bytes = rows.size_bytes();
+  if (positions.empty()) return stream.Upload(rows, out, size_bytes);
+  const auto count = static_cast<int64_t>(positions.size());
+  const bool copy_positions = !IsDeviceMemory(positions.data());
+  const auto scratch = stream.Scratch([&](ScratchCutter& cutter) {
+    char* const together = cutter.Take<char>(size_bytes);
+    return std::pair(together,
+                     copy_positions ? cutter.Take<int64_t>(count) : nullptr);
+  });
+  if (!scratch.ok()) return scratch.status();
+  absl::Status uploaded = stream.Upload(rows, scratch->first, size_bytes);
+  if (!uploaded.ok()) return uploaded;
+  const auto device_positions = OnDevice(stream, positions, scratch->second);
+  if (!device_positions.ok()) return device_positions.status();
+  RowTable together;
+  together.weights = scratch->first;
+  together.row_count = count;
+  together.dim = row_bytes / SizeOf(together.dtype);
+  return ToStatus(LaunchGatherRows(together, /*slots=*/nullptr, count, out,
+                                   stream.get(), *device_positions),
+                  "placing rows");
+}
+
 absl::Status WriteRows(Stream& stream, const RowTable& table,
                        int64_t first_slot, int64_t row_count,
                        const void* rows) {

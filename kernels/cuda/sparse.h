@@ -19,6 +19,14 @@ absl::Status InitializeRows(Stream& stream, const RowTable& table,
 absl::Status GatherRows(Stream& stream, const RowTable& table,
                         std::span<const int64_t> slots, void* out);
 
+absl::Status GatherRowsTo(Stream& stream, const RowTable& table,
+                          std::span<const int64_t> slots,
+                          std::span<const int64_t> positions, void* out);
+
+absl::Status PlaceRows(Stream& stream, const HostPieces& rows,
+                       int64_t row_bytes, std::span<const int64_t> positions,
+                       void* out);
+
 absl::Status WriteRows(Stream& stream, const RowTable& table,
                        int64_t first_slot, int64_t row_count, const void* rows);
 

@@ -71,7 +71,8 @@ InMemoryCluster::~InMemoryCluster() {
   }
 }
 
-std::unique_ptr<client::Cluster> InMemoryCluster::Connect(FaultHook hook) {
+std::unique_ptr<client::Cluster> InMemoryCluster::Connect(
+    FaultHook hook, std::shared_ptr<kernels::Backend> device) {
   std::vector<std::unique_ptr<client::internal::ShardChannel>> channels;
   for (int32_t server = 0; server < server_count_; ++server) {
     channels.push_back(MakeInMemoryShardChannel(*this, server, hook));
@@ -81,7 +82,8 @@ std::unique_ptr<client::Cluster> InMemoryCluster::Connect(FaultHook hook) {
   retry.max_backoff = absl::Milliseconds(20);
   return std::make_unique<client::Cluster>(
       std::make_shared<client::internal::ClusterCore>(
-          std::move(channels), client::internal::MakeSystemClock(), retry));
+          std::move(channels), client::internal::MakeSystemClock(), retry,
+          std::move(device)));
 }
 
 void InMemoryCluster::SetDown(int32_t server, bool down) {

@@ -45,8 +45,10 @@ class InMemoryCluster {
   /// Set before tables are made.
   server::ShardLimits& limits() { return limits_; }
 
-  /// A client of all servers.
-  std::unique_ptr<client::Cluster> Connect(FaultHook hook = nullptr);
+  /// A client of all servers; `device` is whose memory it may pass.
+  std::unique_ptr<client::Cluster> Connect(
+      FaultHook hook = nullptr,
+      std::shared_ptr<kernels::Backend> device = nullptr);
 
   /// Makes every call on a server fail, or work again.
   void SetDown(int32_t server, bool down);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "client/internal/part_rows.h"
+#include "kernels/backend.h"
 #include "proto/wire/status_macros.h"
 #include "tests/client/in_memory_convert.h"
 #include "tests/client/in_memory_head_stream.h"
@@ -382,8 +384,11 @@ absl::StatusOr<PushAnswer> InMemoryShardChannel::MakePush(
     const int64_t count =
         std::min(push.message_row_count, push.selection->size() - row);
     std::string rows(count * push.row_bytes, '\0');
-    push.selection->Gather(push.rows, push.row_bytes, row, count,
-                           reinterpret_cast<std::byte*>(rows.data()));
+    ROWHOUSE_RETURN_IF_ERROR(client::internal::GatherPart(
+        push, row, count, reinterpret_cast<std::byte*>(rows.data())));
+    if (push.device != nullptr) {
+      ROWHOUSE_RETURN_IF_ERROR(push.device->Synchronize());
+    }
     std::span<const int64_t> row_ids;
     if (push.handles.empty()) {
       row_ids = std::span(push.selection->row_ids).subspan(row, count);

@@ -1,7 +1,9 @@
 // An n-gram table trained in cycles, against the stated arithmetic.
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "client/internal/ngram_cache.h"
@@ -36,15 +38,33 @@ TEST_F(NgramTest, RowIdsOfTheFullTableAreTheGoldenOnes) {
 }
 
 TEST_F(NgramTest, AMissingRowIsNamedAndNoNeighbourTaken) {
-  const std::vector<int64_t> want = {3, 5, 9};
-  const std::vector<int64_t> row_ids = {9, 3, 6};
-  EXPECT_THAT(*internal::FindSlots(want, std::vector<int64_t>{9, 3, 3}),
-              ElementsAre(2, 0, 0));
-  EXPECT_THAT(internal::FindSlots(want, row_ids),
-              StatusIs(absl::StatusCode::kNotFound,
-                       "row id 6 at position 2, wanted one of the 3 rows"));
-  EXPECT_THAT(internal::FindSlots(want, std::vector<int64_t>{10}),
-              Fails(absl::StatusCode::kNotFound, "ROW_NOT_CACHED"));
+  TableInfo table;
+  table.spec = NgramSpec();
+  const auto made = internal::NgramCache::Make(table, {}, TestBackend());
+  ASSERT_THAT(made, IsOk());
+  internal::NgramCache& cache = **made;
+  const TokenList tokens = {1, 2, 3, 4};
+  const std::vector<Tokens> steps = {tokens};
+  const auto want = cache.WantList(steps);
+  ASSERT_THAT(want, IsOk());
+  internal::NgramPlaces places;
+  ASSERT_THAT(cache.Locate(*want, tokens, places), IsOk());
+  const std::vector<int64_t> row_ids = *cache.RowIds(tokens);
+  for (size_t i = 0; i < row_ids.size(); ++i) {
+    EXPECT_EQ(want->row_ids[places.slots.span()[i]], row_ids[i]);
+  }
+  const TokenList others = {1, 2, 9, 4};
+  const std::vector<int64_t> other_ids = *cache.RowIds(others);
+  size_t first = 0;
+  while (std::ranges::binary_search(want->row_ids, other_ids[first])) ++first;
+  const absl::Status missing = cache.Locate(*want, others, places);
+  EXPECT_THAT(missing, Fails(absl::StatusCode::kNotFound, "ROW_NOT_CACHED"));
+  EXPECT_THAT(
+      missing,
+      StatusIs(absl::StatusCode::kNotFound,
+               "row id " + std::to_string(other_ids[first]) + " at position " +
+                   std::to_string(first) + ", wanted one of the " +
+                   std::to_string(want->row_ids.size()) + " rows"));
 }
 
 // Tokens by [cycle][rank][step], steps of 0 and 1 token too; few distinct

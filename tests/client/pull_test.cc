@@ -143,11 +143,11 @@ TEST_F(PullTest, AnswersOfDifferentEventsAreNeverMerged) {
   internal::PullGate places(/*shard_count=*/3, /*places=*/2, "pulls");
   absl::StatusOr<std::shared_ptr<const internal::PulledRows>> pulled;
   std::thread reader([&] {
-    pulled =
-        (*router)->Pull(*internal::SplitRows((*router)->placement(),
-                                             std::vector<int64_t>{0, 4, 8}),
-                        3, reinterpret_cast<std::byte*>(out.data()), {}, places,
-                        other->core()->Context(absl::Seconds(30)));
+    pulled = (*router)->Pull(
+        *internal::RowSplit::Make((*router)->placement(),
+                                  std::vector<int64_t>{0, 4, 8}),
+        {reinterpret_cast<std::byte*>(out.data())}, {}, places,
+        other->core()->Context(absl::Seconds(30)));
   });
   ApplyEvent(*trainer);
   gate.Open();

@@ -53,6 +53,37 @@ std::vector<float> ReferenceBackward(const std::vector<int32_t>& tokens,
   return rows;
 }
 
+TEST_P(BackendTest, SlotsAreFoundAndTheFirstMissingNamed) {
+  const auto want = Array<int64_t>({2, 3, 7, int64_t{1} << 40});
+  const auto ids = Array<int64_t>({7, 2, int64_t{1} << 40, 3, 7});
+  const auto slots = Array(std::vector<int64_t>(5, -9));
+  int64_t missing = -9;
+  ASSERT_THAT(
+      backend_->FindSlots(want.span(), ids.span(), slots.span(), missing),
+      IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_EQ(missing, -1);
+  EXPECT_THAT(slots.Download(), ElementsAre(2, 0, 3, 1, 2));
+  // Many, of which two are not there.
+  std::vector<int64_t> many(10000, 3);
+  many[9000] = 4;
+  many[9999] = int64_t{1} << 41;
+  const auto many_ids = Array(many);
+  const auto many_slots = Array(many);
+  ASSERT_THAT(backend_->FindSlots(want.span(), many_ids.span(),
+                                  many_slots.span(), missing),
+              IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_EQ(missing, 9000);
+  ASSERT_THAT(backend_->FindSlots({}, ids.span(), slots.span(), missing),
+              IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_EQ(missing, 0);
+  ASSERT_THAT(backend_->FindSlots(want.span(), {}, {}, missing), IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_EQ(missing, -1);
+}
+
 TEST_P(BackendTest, NgramRowIdsCoverBothTablesOfTheLayout) {
   const auto tokens =
       Array<int32_t>({50256, 464, 2068, 7586, 21831, 50256, 50256});

@@ -75,6 +75,94 @@ TEST_P(BackendTest, CopiesAnyNumberOfBytes) {
   }
 }
 
+TEST_P(BackendTest, TellsItsMemoryFromTheHosts) {
+  std::vector<uint8_t> host(300);
+  const auto own = Array(host);
+  const auto is_device = [&](const void* data, int64_t size) {
+    const auto found = backend_->IsDeviceMemory(data, size);
+    EXPECT_THAT(found, IsOk());
+    return found.ok() && *found;
+  };
+  EXPECT_FALSE(is_device(host.data(), 300));
+  EXPECT_FALSE(is_device(nullptr, 0));
+  auto pinned = backend_->AllocateHost(300);
+  ASSERT_THAT(pinned, IsOk());
+  EXPECT_FALSE(is_device(pinned->data(), 300));
+  const bool has_device = GetParam().is_gpu;
+  EXPECT_EQ(is_device(own.data(), 300), has_device);
+  EXPECT_EQ(is_device(own.data() + 299, 1), has_device);
+}
+
+TEST_P(BackendTest, RowsAreGatheredToTheirPositions) {
+  for (const int64_t dim : {1, 2, 6, 8, 96, 768}) {
+    HostTable host(3, dim, DType::kBf16);
+    for (size_t i = 0; i < host.weights.size(); ++i) {
+      host.weights[i] = static_cast<float>(i % 251);
+    }
+    const BackendTable table(*backend_, host);
+    const std::vector<int64_t> slots = {2, 0, 2};
+    const std::vector<int64_t> positions = {3, 0, 1};
+    const auto device_slots = Array(slots);
+    const auto device_positions = Array(positions);
+    std::vector<float> wanted(4 * dim, -1);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      std::copy_n(host.weights.begin() + slots[i] * dim, dim,
+                  wanted.begin() + positions[i] * dim);
+    }
+    for (const bool on_host : {false, true}) {
+      const auto out =
+          Array(Encode(DType::kBf16, std::vector<float>(4 * dim, -1)));
+      using Span = std::span<const int64_t>;
+      ASSERT_THAT(
+          backend_->GatherRowsTo(
+              table.view(), on_host ? Span(slots) : Span(device_slots.span()),
+              on_host ? Span(positions) : Span(device_positions.span()),
+              out.data()),
+          IsOk());
+      ASSERT_THAT(backend_->Synchronize(), IsOk());
+      EXPECT_EQ(Decode(DType::kBf16, out.Download()), wanted) << dim;
+    }
+  }
+}
+
+// In pieces of all kinds, which go as soon as the call returns.
+TEST_P(BackendTest, HostRowsAreLaidDownInOrderOrAtTheirPositions) {
+  constexpr int64_t kRows = 700;
+  constexpr int64_t kRowBytes = 3000;  // Over 1 MiB in all.
+  std::vector<int64_t> positions(kRows);
+  for (int64_t i = 0; i < kRows; ++i) positions[i] = (i * 37 + 5) % (kRows + 9);
+  const auto device_positions = Array(positions);
+  using Span = std::span<const int64_t>;
+  for (const Span where :
+       {Span(), Span(positions), Span(device_positions.span())}) {
+    std::string rows(kRows * kRowBytes, '\0');
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i] = static_cast<char>(i * 7 + i / 256);
+    }
+    std::vector<uint8_t> wanted((kRows + 9) * kRowBytes, 255);
+    for (int64_t i = 0; i < kRows; ++i) {
+      const int64_t to = where.empty() ? i : positions[i];
+      std::copy_n(rows.begin() + i * kRowBytes, kRowBytes,
+                  wanted.begin() + to * kRowBytes);
+    }
+    const auto out = Array(std::vector<uint8_t>((kRows + 9) * kRowBytes, 255));
+    const std::string_view all = rows;
+    const std::vector<std::string_view> pieces = {
+        all.substr(0, 1), all.substr(1, 4095), "", all.substr(4096, 1500000),
+        all.substr(1504096)};
+    ASSERT_THAT(
+        backend_->PlaceRows(HostPieces(pieces), kRowBytes, where, out.data()),
+        IsOk());
+    rows.assign(rows.size(), 'x');
+    ASSERT_THAT(backend_->Synchronize(), IsOk());
+    EXPECT_TRUE(out.Download() == wanted);
+  }
+  const auto untouched = Array(std::vector<uint8_t>(2, 7));
+  ASSERT_THAT(backend_->PlaceRows("", 2, {}, untouched.data()), IsOk());
+  ASSERT_THAT(backend_->Synchronize(), IsOk());
+  EXPECT_THAT(untouched.Download(), ElementsAre(7, 7));
+}
+
 TEST_P(BackendTest, GatherRowsKeepsRequestOrderAndRepeats) {
   for (const DType dtype : {DType::kBf16, DType::kFp32}) {
     HostTable host(3, 2, dtype);

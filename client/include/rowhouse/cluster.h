@@ -43,8 +43,7 @@ struct TlsOptions {
 /// The library takes it where it is offered, and gRPC where it is not or fails;
 /// results are the same.
 struct OneSidedOptions {
-  bool allow = true;     ///< False: gRPC only.
-  int device_index = 0;  ///< Of the GPU that gathers rows of a GPU's table.
+  bool allow = true;  ///< False: gRPC only.
 };
 
 struct ClusterOptions {
@@ -61,6 +60,10 @@ struct ClusterOptions {
   int32_t connection_count = 2;
   RetryOptions retry;
   OneSidedOptions one_sided;
+  /// The GPU of this process, by index, whose memory callers may pass where a
+  /// method says so. Without it all memory is the host's, and where a server
+  /// shares rows of its GPU, GPU 0 gathers them.
+  std::optional<int> device_index = std::nullopt;
   /// Asks every server who it is. Without it `Connect` calls none, and
   /// `Cluster::servers` is empty: to survey a cluster that is not whole.
   bool check_servers = true;
@@ -91,6 +94,8 @@ class Cluster {
   ///   kFailedPrecondition  SERVER_DIFFERS: a server of another cluster, index
   ///                        or server count; names the address.
   ///   kUnavailable         a server did not answer in `connect_timeout`.
+  ///   kNotFound            there is no GPU of `device_index`;
+  ///   kUnimplemented       this build uses none.
   static absl::StatusOr<std::unique_ptr<Cluster>> Connect(
       const ClusterOptions& options);
 
@@ -165,7 +170,8 @@ class Cluster {
                           const CallOptions& options = {});
 
   /// Copies rows `row_ids`, in any order, repeats allowed, to `out`: [_, dim]
-  /// of the row type. All of one event, which is returned. Needs no session.
+  /// of the row type, the host's or the GPU's. All of one event, which is
+  /// returned. Needs no session.
   ///
   /// Errors as `Trainer::Pull`.
   absl::StatusOr<int64_t> ReadRows(std::string_view table,

@@ -38,7 +38,11 @@ struct NgramOptions {
   std::function<bool(int64_t step)> is_update = [](int64_t step) {
     return RowAdamSchedule().IsUpdate(step);
   };
-  int thread_count = 0;  ///< Of the arithmetic; 0: one per core.
+  /// Cache and arithmetic are on the GPU that `ClusterOptions::device_index`
+  /// names: its memory holds the cache's rows, the gradients of a cycle's steps
+  /// as they were handed in, and their sums.
+  bool on_device = false;
+  int thread_count = 0;  ///< Of a host's arithmetic; 0: one per core.
   /// Of every pull and push, the wait for an event included.
   absl::Duration timeout = absl::Minutes(10);
 };
@@ -58,7 +62,9 @@ struct NgramOptions {
 /// The trainer contributes nothing else to its events.
 ///
 /// Calls out of order are kFailedPrecondition and change nothing. Calls that
-/// failed otherwise may be repeated. Buffers are row-major, in host memory.
+/// failed otherwise may be repeated. Buffers are row-major, in the host's
+/// memory or, with `NgramOptions::on_device`, the GPU's as with `Trainer`;
+/// tokens too.
 ///
 /// Thread-compatible.
 class NgramEmbedding {
@@ -67,6 +73,7 @@ class NgramEmbedding {
   ///
   /// Errors:
   ///   kInvalidArgument    the table has no n-gram metadata, or too many rows.
+  ///   kFailedPrecondition `on_device`, but the cluster names no GPU.
   ///   kResourceExhausted  no memory for the cache.
   static absl::StatusOr<std::unique_ptr<NgramEmbedding>> Create(
       Trainer& trainer, const NgramOptions& options = {});

@@ -11,7 +11,29 @@ namespace rowhouse::client {
 namespace internal {
 struct PulledRows;
 class PullTask;
+class RowSplit;
 }  // namespace internal
+
+/// Row ids of a trainer's table, checked and split over its shards once, and
+/// kept in the GPU's memory too where the cluster has one: calls that name rows
+/// by it spend no time on the ids (`Trainer::PrepareRows`). Cheap to copy.
+///
+/// Thread-safe: never changes. May outlive its trainer.
+class RowList {
+ public:
+  RowList() = default;  ///< No rows.
+  explicit RowList(std::shared_ptr<const internal::RowSplit> split);
+
+  int64_t row_count() const;  ///< Repeats counted.
+
+  /// The library's own.
+  const std::shared_ptr<const internal::RowSplit>& split() const {
+    return split_;
+  }
+
+ private:
+  std::shared_ptr<const internal::RowSplit> split_;
+};
 
 /// Which rows a pull returned, and as of which event: to push their gradients
 /// or to land them again without sending the ids. Cheap to copy; usable with

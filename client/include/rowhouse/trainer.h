@@ -76,6 +76,13 @@ struct PushResult {
 /// after one that failed, the same call again is safe and counts once.
 /// Reasons of faults are those of the wire protocol.
 ///
+/// Row ids, rows and gradients may be in memory of the GPU that
+/// `ClusterOptions::device_index` names: a span of it is passed as one of the
+/// host's. Rows that a server shares with this process are then gathered
+/// straight into it; over gRPC they come by way of page-locked memory. What a
+/// call reads must be complete before it begins; what it wrote is, for every
+/// stream, when it returns. Memory of another GPU is kInvalidArgument.
+///
 /// Thread-safe. Destroying it ends all its calls with kCancelled; contributions
 /// that were not sealed are dropped by its successor.
 class Trainer {
@@ -128,6 +135,22 @@ class Trainer {
                         std::span<std::byte> out,
                         const PullOptions& options = {});
 
+  /// Checks ids, in any order, repeats allowed, and splits them over the
+  /// shards, for calls that name these rows, however many. `row_ids` may go
+  /// when it returns.
+  ///
+  /// Errors:
+  ///   kOutOfRange         ROW_OUT_OF_TABLE: names the first bad position.
+  ///   kResourceExhausted  no memory for them on the GPU.
+  absl::StatusOr<RowList> PrepareRows(std::span<const int64_t> row_ids);
+
+  /// As with ids. In memory of the GPU, of rows that a server on the same host
+  /// shares, a pull is one kernel.
+  absl::StatusOr<RowSet> Pull(const RowList& rows, std::span<std::byte> out,
+                              const PullOptions& options = {});
+  PendingPull PullAsync(const RowList& rows, std::span<std::byte> out,
+                        const PullOptions& options = {});
+
   /// Copies the rows of an earlier pull to `out` again, the same bits.
   ///
   /// Errors as `Pull`; kFailedPrecondition (EVENT_PAST) when their event is
@@ -153,6 +176,9 @@ class Trainer {
   /// The same for rows named by ids, in any order, repeats allowed.
   absl::StatusOr<PushResult> Push(int64_t event,
                                   std::span<const int64_t> row_ids,
+                                  std::span<const std::byte> gradients,
+                                  const PushOptions& options = {});
+  absl::StatusOr<PushResult> Push(int64_t event, const RowList& rows,
                                   std::span<const std::byte> gradients,
                                   const PushOptions& options = {});
 

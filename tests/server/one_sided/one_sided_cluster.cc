@@ -24,11 +24,13 @@ config::v1::ServerConfig OneSidedConfig(const std::string& backend,
 }
 
 std::unique_ptr<client::Cluster> ConnectTo(
-    const std::vector<std::string>& addresses, bool one_sided) {
+    const std::vector<std::string>& addresses, bool one_sided,
+    std::optional<int> device_index) {
   client::ClusterOptions options;
   options.addresses = addresses;
   options.cluster_id = "test";
   options.one_sided.allow = one_sided;
+  options.device_index = device_index;
   absl::StatusOr<std::unique_ptr<client::Cluster>> cluster =
       client::Cluster::Connect(options);
   EXPECT_THAT(cluster, IsOk());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,9 +21,10 @@ namespace rowhouse::testing {
 config::v1::ServerConfig OneSidedConfig(const std::string& backend,
                                         int32_t index = 0, int32_t count = 1);
 
-/// A client of servers of the cluster "test".
+/// A client of servers of the cluster "test", that may pass memory of a GPU.
 std::unique_ptr<client::Cluster> ConnectTo(
-    const std::vector<std::string>& addresses, bool one_sided = true);
+    const std::vector<std::string>& addresses, bool one_sided = true,
+    std::optional<int> device_index = std::nullopt);
 
 /// The one-sided channel of a client that may have one.
 client::internal::OneSidedChannel& ChannelOf(const client::Cluster& cluster,

@@ -19,7 +19,7 @@ namespace rowhouse::testing {
 
 /// A backend on host memory that gives out, or whose memory does, when a test
 /// says so; and that counts. Sparse rows only.
-class FailingBackend final : public kernels::Backend {
+class FailingBackend : public kernels::Backend {
  public:
   explicit FailingBackend(std::unique_ptr<kernels::Backend> real)
       : real_(std::move(real)) {}
@@ -102,6 +102,21 @@ class FailingBackend final : public kernels::Backend {
     return real_->GatherRows(table, slots, out);
   }
   std::atomic<int> gather_count = 0;
+  absl::Status GatherRowsTo(const kernels::RowTable& table,
+                            std::span<const int64_t> slots,
+                            std::span<const int64_t> positions,
+                            void* out) override {
+    return real_->GatherRowsTo(table, slots, positions, out);
+  }
+  absl::Status PlaceRows(const kernels::HostPieces& rows, int64_t row_bytes,
+                         std::span<const int64_t> positions,
+                         void* out) override {
+    return real_->PlaceRows(rows, row_bytes, positions, out);
+  }
+  absl::StatusOr<bool> IsDeviceMemory(const void* data,
+                                      int64_t size_bytes) override {
+    return real_->IsDeviceMemory(data, size_bytes);
+  }
 
   absl::Status WriteRows(const kernels::RowTable& table, int64_t first_slot,
                          int64_t row_count, const void* rows) override {
@@ -192,6 +207,10 @@ class FailingBackend final : public kernels::Backend {
   }
   absl::Status NgramRowIds(std::span<const int32_t>, int64_t,
                            std::span<int64_t>) override {
+    return Unused();
+  }
+  absl::Status FindSlots(std::span<const int64_t>, std::span<const int64_t>,
+                         std::span<int64_t>, int64_t&) override {
     return Unused();
   }
   absl::Status NgramEmbedForward(const void*, kernels::DType, int64_t,

@@ -1,0 +1,33 @@
+#include "client/internal/part_rows.h"
+
+#include <span>
+
+#include "kernels/backend.h"
+
+namespace rowhouse::client::internal {
+
+kernels::RowTable BufferOf(const PushCall& call) {
+  kernels::RowTable buffer;
+  // Only read, as rows of 2-byte elements: what they are is all one here.
+  buffer.weights = const_cast<std::byte*>(call.rows);
+  buffer.dim = call.row_bytes / kernels::SizeOf(buffer.dtype);
+  return buffer;
+}
+
+absl::Status GatherPart(const PushCall& call, int64_t first, int64_t count,
+                        std::byte* out) {
+  const RowSelection& selection = *call.selection;
+  if (call.device == nullptr) {
+    selection.Gather(call.rows, call.row_bytes, first, count, out);
+    return absl::OkStatus();
+  }
+  if (selection.positions.empty()) {
+    return call.device->Copy(
+        call.rows + selection.position(first) * call.row_bytes, out,
+        count * call.row_bytes);
+  }
+  return call.device->GatherRows(BufferOf(call),
+                                 call.positions.subspan(first, count), out);
+}
+
+}  // namespace rowhouse::client::internal
