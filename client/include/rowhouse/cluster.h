@@ -47,6 +47,20 @@ struct OneSidedOptions {
   int device_index = 0;  ///< Of the GPU that gathers rows of a GPU's table.
 };
 
+/// Links, by NCCL, from a GPU of this process to another one, which a server
+/// works on, on this host or another: where a server offers them, this process
+/// may use that GPU (`OneSidedOptions::device_index`) and `libnccl.so.2` is
+/// there, rows of large calls go over them, and others over gRPC; results are
+/// the same. The one-sided path is taken before them.
+struct NcclOptions {
+  bool allow = true;  ///< False: none.
+  /// Calls of fewer rows go over gRPC.
+  int64_t least_row_count = 256;
+  /// For how long calls wait, at first, for a link that is being made: those
+  /// after it go over gRPC until it is there.
+  absl::Duration patience = absl::Seconds(1);
+};
+
 struct ClusterOptions {
   /// In shard order, one a server: `host:port`, `ipv4:...`, `unix:path`.
   std::vector<std::string> addresses;
@@ -61,6 +75,7 @@ struct ClusterOptions {
   int32_t connection_count = 2;
   RetryOptions retry;
   OneSidedOptions one_sided;
+  NcclOptions nccl;
   /// Asks every server who it is. Without it `Connect` calls none, and
   /// `Cluster::servers` is empty: to survey a cluster that is not whole.
   bool check_servers = true;

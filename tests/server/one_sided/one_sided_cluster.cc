@@ -23,12 +23,19 @@ config::v1::ServerConfig OneSidedConfig(const std::string& backend,
   return config;
 }
 
+int ClientDevice() {
+  const char* const device = std::getenv("ROWHOUSE_TEST_CLIENT_DEVICE");
+  return device == nullptr ? 0 : std::atoi(device);
+}
+
 std::unique_ptr<client::Cluster> ConnectTo(
     const std::vector<std::string>& addresses, bool one_sided) {
   client::ClusterOptions options;
   options.addresses = addresses;
   options.cluster_id = "test";
   options.one_sided.allow = one_sided;
+  options.one_sided.device_index = ClientDevice();
+  options.nccl.allow = false;
   absl::StatusOr<std::unique_ptr<client::Cluster>> cluster =
       client::Cluster::Connect(options);
   EXPECT_THAT(cluster, IsOk());
