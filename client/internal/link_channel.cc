@@ -52,6 +52,19 @@ class BreakOnCancel {
 
 }  // namespace
 
+LinkChannel::LinkChannel(std::unique_ptr<ShardChannel> inner,
+                         std::shared_ptr<grpc::Channel> connection,
+                         LinkSettings settings, int64_t least_row_count)
+    : ForwardingShardChannel(std::move(inner)),
+      stub_(connection),
+      heads_(std::move(connection)),
+      settings_(std::move(settings)),
+      least_row_count_(least_row_count) {
+  settings_.on_transfer = [this](ServerLink& link) {
+    if (on_transfer_ != nullptr) on_transfer_(link);
+  };
+}
+
 // One that has ended is made anew after a pause, which grows as long as none
 // can be joined; one that was refused is not.
 LinkChannel::Link LinkChannel::Find() {
@@ -122,7 +135,6 @@ absl::StatusOr<std::optional<PullAnswer>> LinkChannel::TryPull(
         link.Begin(response.turn(), context);
     end.link = transfer.status();
     if (transfer.ok()) {
-      if (on_transfer_ != nullptr) on_transfer_(link);
       end =
           ReceiveRows(*transfer, link.PatienceOf(context), rows, landing, sink);
     }
@@ -187,7 +199,6 @@ absl::StatusOr<std::optional<PushAnswer>> LinkChannel::TryPush(
         link.Begin(response.turn(), context);
     absl::Status sent = transfer.status();
     if (transfer.ok()) {
-      if (on_transfer_ != nullptr) on_transfer_(link);
       sent = SendRows(*transfer, link.PatienceOf(context), call);
     }
     if (!sent.ok()) {

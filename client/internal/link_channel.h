@@ -32,12 +32,7 @@ class LinkChannel final : public ForwardingShardChannel {
   /// `least_row_count` go over `inner`.
   LinkChannel(std::unique_ptr<ShardChannel> inner,
               std::shared_ptr<grpc::Channel> connection, LinkSettings settings,
-              int64_t least_row_count)
-      : ForwardingShardChannel(std::move(inner)),
-        stub_(connection),
-        heads_(std::move(connection)),
-        settings_(std::move(settings)),
-        least_row_count_(least_row_count) {}
+              int64_t least_row_count);
 
   absl::StatusOr<PullAnswer> Pull(const PullCall& call, RowSink sink,
                                   const CallContext& context) override;
@@ -75,7 +70,7 @@ class LinkChannel final : public ForwardingShardChannel {
 
   v1::TransportService::Stub stub_;
   v1::LmHeadService::Stub heads_;
-  const LinkSettings settings_;
+  LinkSettings settings_;
   const int64_t least_row_count_;
   std::function<void(ServerLink&)> on_transfer_;
   std::atomic<int64_t> pulls_ = 0;

@@ -70,6 +70,7 @@ absl::StatusOr<int64_t> ServerLink::Enter(const CallContext& context) {
     case State::kJoined:
       break;
   }
+  if (broken_) return absl::UnavailableError("the link has been broken");
   return number_;
 }
 
@@ -96,19 +97,23 @@ absl::StatusOr<ServerLink::Transfer> ServerLink::Begin(
   });
   const absl::Time until =
       std::min(context.deadline, absl::Now() + settings_.stall_timeout);
-  MutexLock lock(mutex_);
-  while (state_ == State::kJoined && !broken_ && !cancelled &&
-         (busy_ || next_turn_ < turn) && absl::Now() < until) {
-    changed_.WaitUntil(mutex_, absl::ToChronoTime(until));
+  {
+    MutexLock lock(mutex_);
+    while (state_ == State::kJoined && !broken_ && !cancelled &&
+           (busy_ || next_turn_ < turn) && absl::Now() < until) {
+      changed_.WaitUntil(mutex_, absl::ToChronoTime(until));
+    }
+    if (state_ != State::kJoined || broken_ || cancelled || busy_ ||
+        next_turn_ != turn) {
+      return absl::UnavailableError(
+          absl::StrCat("turn ", turn, " of a link did not come: turn ",
+                       next_turn_, " is next"));
+    }
+    busy_ = true;
   }
-  if (state_ != State::kJoined || broken_ || cancelled || busy_ ||
-      next_turn_ != turn) {
-    return absl::UnavailableError(absl::StrCat("turn ", turn,
-                                               " of a link did not come: turn ",
-                                               next_turn_, " is next"));
-  }
-  busy_ = true;
-  return Transfer(*this);
+  Transfer transfer(*this);
+  if (settings_.on_transfer != nullptr) settings_.on_transfer(*this);
+  return transfer;
 }
 
 ServerLink::Transfer::~Transfer() {

@@ -2,6 +2,7 @@
 #define ROWHOUSE_CLIENT_INTERNAL_SERVER_LINK_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@
 
 namespace rowhouse::client::internal {
 
+class ServerLink;
+
 /// How a client makes links.
 struct LinkSettings {
   MapBackend backend;    ///< Of the memory that rows come to.
@@ -31,6 +34,8 @@ struct LinkSettings {
   absl::Duration patience = absl::Seconds(1);
   absl::Duration join_timeout = absl::Seconds(20);
   absl::Duration stall_timeout = absl::Seconds(10);
+  /// Tests: called at the beginning of each transfer.
+  std::function<void(ServerLink&)> on_transfer = nullptr;
 };
 
 /// This process's end of one link to one server, and the stream that holds it.

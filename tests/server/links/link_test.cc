@@ -242,15 +242,10 @@ TEST_F(LinkTest, ManyCallsAtOnceTakeTheirTurns) {
         }
       });
     }
+    std::vector<int64_t> others(100);
+    for (size_t i = 0; i < others.size(); ++i) others[i] = 500 + int64_t(i);
     for (int64_t event = 2; event < 6; ++event) {
-      EXPECT_THAT(
-          trainer
-              ->Push(event, row_ids,
-                     std::as_bytes(std::span(std::vector<float>(200, 0.0F))))
-              .status(),
-          IsOk());
-      EXPECT_THAT(trainer->SealAndCommit(event, SignStep()), IsOk());
-      EXPECT_THAT(trainer->WaitForEvent(event), IsOk());
+      EXPECT_THAT(ApplyEvent(*trainer, event, others), IsOk());
     }
   }
   EXPECT_EQ(channel().pull_count(), 200);
@@ -383,7 +378,9 @@ TEST_F(LinkServiceTest, RowsOfASlowTransferAreOfOneEvent) {
   for (int64_t first = 0; first < kRows; first += 125) {
     ASSERT_THAT(peer_->Receive(to + first * 8, 1000, absl::InfiniteFuture()),
                 IsOk());
-    if (first == 0) ASSERT_THAT(ApplyEvent(**trainer, 1, {1}), IsOk());
+    if (first == 0) {
+      ASSERT_THAT(ApplyEvent(**trainer, 1, {1}), IsOk());
+    }
   }
   EXPECT_THAT(rows, Each(0.0F));
 }
