@@ -18,8 +18,12 @@ void LinkCall::Start() {
 // Nothing comes after the second message: a third ends the call like the end.
 void LinkCall::OnReadDone(bool ok) {
   absl::Status status = absl::CancelledError("the client has gone");
-  if (ok && step_ == Step::kAsked) status = Accept();
-  if (ok && step_ == Step::kAccepted) status = Join();
+  // The step goes on as soon as this one is answered.
+  if (ok && step_ == Step::kAsked) {
+    status = Accept();
+  } else if (ok && step_ == Step::kAccepted) {
+    status = Join();
+  }
   if (!status.ok()) End(std::move(status));
 }
 
