@@ -138,13 +138,9 @@ class RankOfModel {
     EXPECT_THAT(
         rows_->Push(event, *pulled, std::as_bytes(std::span(gradients))),
         IsOk());
-    if (rank_ != 0) return EXPECT_THAT(rows_->Seal(event), IsOk());
-    EXPECT_THAT(
-        rows_->SealAndCommit(event, client::RowAdamScalars{.step_size = 0.01,
-                                                           .decay = 0.001,
-                                                           .beta2 = 0.95,
-                                                           .eps = 1e-10}),
-        IsOk());
+    End(*rows_, event,
+        client::RowAdamScalars{
+            .step_size = 0.01, .decay = 0.001, .beta2 = 0.95, .eps = 1e-10});
   }
 
   void StepHead(int64_t event) {
