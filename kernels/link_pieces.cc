@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 
@@ -12,28 +13,30 @@ absl::Time Limit(const LinkPieces::Patience& patience) {
   return std::min(patience.deadline, absl::Now() + patience.stall);
 }
 
-// How rows are cut.
+// How rows are cut: the first piece is small, for the other end waits for it.
 class Cut {
  public:
   Cut(int64_t row_count, int64_t row_bytes, int64_t block_bytes)
-      : row_count_(row_count),
-        row_bytes_(row_bytes),
-        rows_a_piece_(block_bytes / row_bytes) {}
+      : row_bytes_(row_bytes) {
+    const int64_t most = block_bytes / row_bytes;
+    int64_t next = std::max(most / LinkPieces::kFirstShare, int64_t{1});
+    while (firsts_.back() < row_count) {
+      firsts_.push_back(std::min(firsts_.back() + next, row_count));
+      next = std::min(2 * next, most);
+    }
+  }
 
-  int64_t piece_count() const {
-    return (row_count_ + rows_a_piece_ - 1) / rows_a_piece_;
+  int64_t piece_count() const { return std::ssize(firsts_) - 1; }
+  int64_t first(int64_t piece) const {
+    return firsts_[static_cast<size_t>(piece)];
   }
-  int64_t first(int64_t piece) const { return piece * rows_a_piece_; }
-  int64_t count(int64_t piece) const {
-    return std::min(rows_a_piece_, row_count_ - first(piece));
-  }
+  int64_t count(int64_t piece) const { return first(piece + 1) - first(piece); }
   int64_t offset(int64_t piece) const { return first(piece) * row_bytes_; }
   int64_t bytes(int64_t piece) const { return count(piece) * row_bytes_; }
 
  private:
-  int64_t row_count_;
-  int64_t row_bytes_;
-  int64_t rows_a_piece_;
+  const int64_t row_bytes_;
+  std::vector<int64_t> firsts_ = {0};  // And the end of the last.
 };
 
 }  // namespace

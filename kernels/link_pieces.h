@@ -16,8 +16,10 @@
 
 namespace rowhouse::kernels {
 
-/// Moves rows over a link in pieces of up to `block_bytes`, the same on both
-/// ends. Rows that the link does not reach, or that are yet to be gathered, go
+/// Moves rows over a link in pieces, the same on both ends: of as many rows as
+/// fit into `block_bytes`, but an eighth of that in the first piece, and in
+/// each that follows twice as many as in the one before, until so many fit.
+/// Rows that the link does not reach, or that are yet to be gathered, go
 /// through blocks of the backend's memory: one is filled, or emptied, while
 /// others travel.
 ///
@@ -25,6 +27,7 @@ namespace rowhouse::kernels {
 class LinkPieces {
  public:
   static constexpr int64_t kBlockCount = 3;
+  static constexpr int64_t kFirstShare = 8;
 
   /// How long an end waits for the other in one call.
   struct Patience {

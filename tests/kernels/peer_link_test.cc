@@ -128,10 +128,10 @@ TEST_P(PeerLinkTest, RowsGoThroughBlocksOrStraight) {
     std::vector<uint8_t> bytes(static_cast<size_t>(rows * kRowBytes));
     std::iota(bytes.begin(), bytes.end(), static_cast<uint8_t>(rows));
     const Buffer sent = Place(0, bytes);
-    for (const bool straight : {false, true}) {
+    for (const bool sender_fills : {false, true}) {
       const Buffer received = Place(1, std::vector<uint8_t>(bytes.size(), 255));
       std::jthread sending([&] {
-        EXPECT_THAT(straight
+        EXPECT_THAT(sender_fills
                         ? (*sender)->Send(
                               rows, kRowBytes, {},
                               [&](int64_t first, int64_t count, std::byte* to) {
@@ -145,7 +145,7 @@ TEST_P(PeerLinkTest, RowsGoThroughBlocksOrStraight) {
       });
       int64_t next = 0;
       EXPECT_THAT(
-          straight
+          sender_fills
               ? (*receiver)->ReceiveAt(received.as<std::byte>(), rows,
                                        kRowBytes, {})
               : (*receiver)->Receive(
