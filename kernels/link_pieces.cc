@@ -56,6 +56,12 @@ absl::Status LinkPieces::Await(int64_t count, const Patience& patience) {
   return link_.Await(count, Limit(patience));
 }
 
+// Nothing is under way after it, so memory may go.
+void LinkPieces::GiveUp() {
+  link_.Abort();
+  link_.Await(link_.posted(), absl::InfiniteFuture()).IgnoreError();
+}
+
 absl::Status LinkPieces::Send(int64_t row_count, int64_t row_bytes,
                               const Patience& patience, Fill fill) {
   const Cut cut(row_count, row_bytes, block_bytes_);
@@ -64,6 +70,7 @@ absl::Status LinkPieces::Send(int64_t row_count, int64_t row_bytes,
     absl::Status sent = Await(before + piece - kBlockCount + 1, patience);
     if (sent.ok()) {
       sent = fill(cut.first(piece), cut.count(piece), Block(piece));
+      if (!sent.ok()) GiveUp();
     }
     if (sent.ok()) {
       sent = link_.Send(Block(piece), cut.bytes(piece), Limit(patience));
@@ -91,6 +98,7 @@ absl::Status LinkPieces::Receive(int64_t row_count, int64_t row_bytes,
     if (received.ok()) received = Await(before + piece + 1, patience);
     if (received.ok()) {
       received = take(cut.first(piece), cut.count(piece), Block(piece));
+      if (!received.ok()) GiveUp();
     }
   }
   return received;

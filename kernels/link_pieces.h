@@ -52,8 +52,8 @@ class LinkPieces {
   using Take = absl::FunctionRef<absl::Status(int64_t first, int64_t count,
                                               const std::byte* from)>;
 
-  /// Errors: the link's; or those of `fill` and `take`, which end the transfer
-  /// where it is: the link is of no more use then.
+  /// Errors: the link's; or those of `fill` and `take`, which abort the link.
+  /// Nothing is under way when these return.
   ///
   /// REQUIRES: `row_bytes <= block_bytes()`.
   absl::Status Send(int64_t row_count, int64_t row_bytes,
@@ -75,6 +75,7 @@ class LinkPieces {
     return blocks_[static_cast<size_t>(piece % kBlockCount)].as<std::byte>();
   }
   absl::Status Await(int64_t count, const Patience& patience);
+  void GiveUp();
 
   PeerLink& link_;
   const int64_t block_bytes_;

@@ -126,9 +126,9 @@ class ServerLink {
 
   // Set by the thread before it is joined; used by transfers, one at a time.
   std::shared_ptr<kernels::Backend> backend_;
-  std::unique_ptr<kernels::PeerLink> peer_;
   std::unique_ptr<kernels::LinkPieces> pieces_;
   kernels::Buffer host_piece_;
+  std::unique_ptr<kernels::PeerLink> peer_;  // Goes before its memory.
   int64_t number_ = 0;
 
   mutable Mutex mutex_;

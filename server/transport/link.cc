@@ -73,8 +73,8 @@ void Link::Stop() {
   }
   stopping.reset();
   // Nothing of the device is held by whoever still names the link.
-  pieces_.reset();
   peer_.reset();
+  pieces_.reset();
   reservation_.reset();
 }
 

@@ -72,8 +72,8 @@ class Link {
 
   const LinkOptions options_;
   std::shared_ptr<void> reservation_;  // Of the pieces' memory.
-  std::unique_ptr<kernels::PeerLink> peer_;
   std::unique_ptr<kernels::LinkPieces> pieces_;
+  std::unique_ptr<kernels::PeerLink> peer_;  // Goes before its memory.
   int64_t turn_ = 0;
 
   Mutex mutex_;
