@@ -16,6 +16,9 @@
 #   profile   what ncu says of the kernels that `speed` times (profile.csv)
 #   suite     every operation of the backend (suite.json)
 #   demo      the demo trains with --backend=cuda
+#   two       what needs two GPUs: transports between processes on them, and
+#             their speed (two.json)
+#   table2    the whole n-gram table and an LM head on two GPUs, two trainers
 #
 # Without stages: machine correct sanitize speed peers. A stage ends at its own
 # limit, all of them together after N seconds (560); those for which no time is
@@ -33,7 +36,7 @@ while (($# > 0)); do
     --out) out=$2; shift ;;
     --seconds) budget=$2; shift ;;
     --device) device=$2; shift ;;
-    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo)
+    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo | two | table2)
       stages+=("$1") ;;
     *)
       echo "$1 is no stage and no flag; the head of $0 lists both" >&2
@@ -48,6 +51,8 @@ if ((${#visible[@]} > 0 && device >= ${#visible[@]})); then
   echo "--device is $device; ${#visible[@]} GPUs are visible, counted from 0" >&2
   exit 2
 fi
+# The stages that need two take the one and the next.
+export pair=${visible[device]:-$device},${visible[device + 1]:-$((device + 1))}
 export CUDA_VISIBLE_DEVICES=${visible[device]:-$device}
 device=0
 mkdir -p "$out"
@@ -59,20 +64,24 @@ bin=$root/bin
 log=$out/log.txt
 : >"$log"
 
-# cuBLASLt as a Python package has it, where the loader knows of none.
-find_cublas() {
-  if ! ldd "$bin/rowhouse-server" | grep -q 'libcublasLt.* not found'; then
-    return
-  fi
+# A library as a Python package has it, where the loader knows of none.
+find_library() {
   local folder
-  folder=$(python3 - <<'PY'
+  folder=$(python3 - "$1" <<'PY'
 import glob, site, sys
 roots = site.getsitepackages() + [site.getusersitepackages()] + sys.path
-found = [f for r in roots for f in glob.glob(r + "/nvidia/*/lib/libcublasLt.so.*")]
+found = [f for r in roots for f in glob.glob(r + "/nvidia/*/lib/" + sys.argv[1])]
 print(found[0].rsplit("/", 1)[0] if found else "")
 PY
   )
   [[ -n $folder ]] && export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+find_libraries() {
+  if ldd "$bin/rowhouse-server" | grep -q 'libcublasLt.* not found'; then
+    find_library 'libcublasLt.so.*'
+  fi
+  # Programs open it themselves.
+  [[ -e /usr/local/cuda/lib64/libnccl.so.2 ]] || find_library libnccl.so.2
 }
 
 machine_limit=60
@@ -266,6 +275,33 @@ demo() {
   return $failed
 }
 
+# Multicast stays off: links need none, and not every system may use it.
+two_limit=420
+two() {
+  export CUDA_VISIBLE_DEVICES=$pair NCCL_NVLS_ENABLE=0 failed=0
+  nvidia-smi topo -m
+  ROWHOUSE_REQUIRE_GPU=1 ROWHOUSE_REQUIRE_TWO_GPUS=1 timeout 200 \
+    "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
+    --gtest_filter='*PeerLink*/cuda:*LinkProcess*/cuda' \
+    --gtest_output="json:$out/two_tests.json" || failed=1
+  # The same tests as on one GPU, with clients on the other.
+  ROWHOUSE_REQUIRE_GPU=1 ROWHOUSE_TEST_CLIENT_DEVICE=1 timeout 100 \
+    "$bin/rowhouse_gpu_tests" --gtest_brief=1 \
+    --gtest_filter='*OneSidedProcess*/cuda' || failed=1
+  "$bin/rowhouse_gpu_bench" --backend=cuda --device=0 --server-device=1 \
+    --benchmark_filter='^(PeerGather|LinkPull|LinkPush|LossOverSlices)' \
+    --benchmark_min_time=0.1 --benchmark_out="$out/two.json" \
+    --benchmark_out_format=json || failed=1
+  return $failed
+}
+
+table2_limit=300
+table2() {
+  CUDA_VISIBLE_DEVICES=$pair NCCL_NVLS_ENABLE=0 ROWHOUSE_REQUIRE_GPU=1 \
+    ROWHOUSE_REQUIRE_TWO_GPUS=1 "$bin/rowhouse_gpu_tests" \
+    --gtest_filter='*WholeModel*/cuda'
+}
+
 # A stage runs as a process of its own, which its time limit ends with all that
 # it started.
 run_stage() {
@@ -279,7 +315,7 @@ run_stage() {
   timeout --kill-after=10 "$limit" bash -uc "$1"
 }
 
-find_cublas
+find_libraries
 failed=0
 summary=()
 for stage in "${stages[@]}"; do

@@ -264,6 +264,28 @@ absl::Status ResolveOneSided(const ServerConfig& config,
   return absl::OkStatus();
 }
 
+absl::Status ResolveLinks(const ServerConfig& config, LinkOptions& links) {
+  if (!config.has_nccl()) return absl::OkStatus();
+  links.offered = true;
+  const config::v1::NcclConfig& nccl = config.nccl();
+  ROWHOUSE_RETURN_IF_ERROR(
+      CheckRange("nccl.block_bytes", nccl.block_bytes(), 0, int64_t{1} << 40));
+  if (nccl.block_bytes() > 0) links.block_bytes = nccl.block_bytes();
+  if (nccl.has_join_timeout_duration()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        links.join_timeout,
+        ToDuration("nccl.join_timeout_duration", nccl.join_timeout_duration(),
+                   absl::Milliseconds(1)));
+  }
+  if (nccl.has_stall_timeout_duration()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        links.stall_timeout,
+        ToDuration("nccl.stall_timeout_duration", nccl.stall_timeout_duration(),
+                   absl::Milliseconds(1)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolveTables(const ServerConfig& config, ServerOptions& options) {
   for (int i = 0; i < config.tables_size(); ++i) {
     const config::v1::TableConfig& table = config.tables(i);
@@ -301,6 +323,7 @@ absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
   ROWHOUSE_RETURN_IF_ERROR(ResolveLimits(config, options.limits));
   ROWHOUSE_RETURN_IF_ERROR(ResolveDrain(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveOneSided(config, options));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveLinks(config, options.links));
   ROWHOUSE_RETURN_IF_ERROR(ResolveTables(config, options));
   return options;
 }

@@ -13,6 +13,7 @@
 #include "server/in_flight.h"
 #include "server/shard/shard.h"
 #include "server/tls_files.h"
+#include "server/transport/link_options.h"
 #include "server/transport/one_sided_options.h"
 
 namespace rowhouse::server {
@@ -31,6 +32,7 @@ struct ServerOptions {
   int64_t memory_limit_bytes = 0;  ///< 0: what the device has to give.
   ShardLimits limits;
   OneSidedOptions one_sided;  ///< Offered where `limits.one_sided`.
+  LinkOptions links;
   InFlight::Limits in_flight;
   absl::Duration drain_delay;
   absl::Duration drain_timeout;

@@ -134,8 +134,9 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
                        .backend = NameOf(options_.backend.kind),
                        .device_index = options_.backend.device_index},
                       tables_, calls_, [this] { Drain(); }),
-      lm_head_service_(tables_, calls_, mappings_),
-      transport_service_(tables_, calls_, mappings_, options_.one_sided) {}
+      lm_head_service_(tables_, calls_, mappings_, links_),
+      transport_service_(tables_, calls_, mappings_, options_.one_sided, links_,
+                         options_.backend, options_.links) {}
 
 Server::~Server() {
   if (!drain_thread_.joinable()) return;  // It never served.
@@ -277,6 +278,7 @@ void Server::RunDrain() {
   const int64_t left = calls_.WaitUntilIdle(
       at_once ? absl::Now() : absl::Now() + options_.drain_timeout);
   if (left > 0) spdlog::warn("draining: {} calls are cancelled", left);
+  transport_service_.EndLinks();
   grpc_->Shutdown(absl::ToChronoTime(
       absl::Now() + (left > 0 ? absl::ZeroDuration() : kCloseTimeout)));
   spdlog::info("drained");

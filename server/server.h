@@ -98,6 +98,7 @@ class Server {
   TableService table_service_;
   ServerService server_service_;
   Mappings mappings_;
+  Links links_;
   LmHeadService lm_head_service_;
   TransportService transport_service_;
   int port_ = 0;

@@ -52,13 +52,14 @@ std::string ServerBinary() {
   return fs::read_symlink("/proc/self/exe").parent_path() / server;
 }
 
-std::string Config(const std::string& socket, std::string_view more) {
+std::string Config(const std::string& socket, size_t index,
+                   const std::vector<int>& devices, std::string_view more) {
   const bool cpu = TheRun().backend.kind == kernels::BackendKind::kCpu;
   return absl::StrCat(
-      "cluster_id: \"bench\"\nserver_count: 1\nbackend: \"",
-      cpu ? "cpu" : "cuda", "\"\ndevice_index: ", TheRun().backend.device_index,
-      "\nthread_count: ", ThreadCount(), "\nmore_listen_addresses: \"", socket,
-      "\"\n", std::string(more));
+      "cluster_id: \"bench\"\nserver_count: ", devices.size(),
+      "\nserver_index: ", index, "\nbackend: \"", cpu ? "cpu" : "cuda",
+      "\"\ndevice_index: ", devices[index], "\nthread_count: ", ThreadCount(),
+      "\nmore_listen_addresses: \"", socket, "\"\n", std::string(more));
 }
 
 double SecondsOf(clockid_t clock) {
@@ -70,24 +71,30 @@ double SecondsOf(clockid_t clock) {
 
 }  // namespace
 
-Deployment::Deployment(std::string_view more) {
+Deployment::Deployment(std::string_view more, const std::vector<int>& devices) {
   wire::ReceiveInLargePieces();  // As the tools do.
   folder_ = std::make_unique<TemporaryFolder>();
-  const std::string file = folder_->File("server.textproto");
-  const std::string socket = absl::StrCat("unix:", folder_->File("socket"));
-  std::ofstream(file) << Config(socket, more);
-  server_ =
-      Check(Process::Start({ServerBinary(), absl::StrCat("--config=", file),
-                            "--listen=127.0.0.1:0", "--log_level=warn"}));
-  std::string line;
-  server_->ReadLine(line, absl::Seconds(30));
-  if (!line.starts_with(kListening)) {
-    Check(absl::UnavailableError("the server did not start"));
+  addresses_.resize(2);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string file =
+        folder_->File(absl::StrCat("server", i, ".textproto"));
+    const std::string socket =
+        absl::StrCat("unix:", folder_->File(absl::StrCat("socket", i)));
+    std::ofstream(file) << Config(socket, i, devices, more);
+    servers_.push_back(
+        Check(Process::Start({ServerBinary(), absl::StrCat("--config=", file),
+                              "--listen=127.0.0.1:0", "--log_level=warn"})));
+    std::string line;
+    servers_.back()->ReadLine(line, absl::Seconds(30));
+    if (!line.starts_with(kListening)) {
+      Check(absl::UnavailableError("the server did not start"));
+    }
+    addresses_[0].push_back(line.substr(kListening.size()));
+    addresses_[1].push_back(socket);
   }
-  addresses_ = {line.substr(kListening.size()), socket};
-  for (const std::string& address : addresses_) {
+  for (const std::vector<std::string>& addresses : addresses_) {
     client::ClusterOptions options;
-    options.addresses = {address};
+    options.addresses = addresses;
     if (OnGpu()) options.device_index = TheRun().backend.device_index;
     clusters_.push_back(Check(client::Cluster::Connect(options)));
   }
@@ -108,12 +115,12 @@ std::vector<std::unique_ptr<client::Trainer>> Deployment::MakeTable(
 
 CpuSeconds Deployment::Cpu() const {
   clockid_t server{};
-  clock_getcpuclockid(server_->pid(), &server);
+  clock_getcpuclockid(servers_.front()->pid(), &server);
   return {SecondsOf(CLOCK_PROCESS_CPUTIME_ID), SecondsOf(server)};
 }
 
 double Deployment::ServerMemoryMib() const {
-  std::ifstream file(absl::StrCat("/proc/", server_->pid(), "/statm"));
+  std::ifstream file(absl::StrCat("/proc/", servers_.front()->pid(), "/statm"));
   int64_t all_pages = 0;
   int64_t pages = 0;
   file >> all_pages >> pages;

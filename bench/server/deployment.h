@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/support/run.h"
 #include "client/examples/ngram_lm/process.h"
 #include "rowhouse/cluster.h"
 #include "rowhouse/trainer.h"
@@ -17,28 +18,33 @@ namespace rowhouse::bench {
 /// Seconds of CPU time, user and system, since the process began.
 struct CpuSeconds {
   double client = 0;  ///< This process.
-  double server = 0;
+  double server = 0;  ///< The first one.
 };
 
 /// How a client reaches the server.
 enum class Wire : uint8_t { kTcp = 0, kUnixSocket = 1 };
 
-/// One server process on a free port of 127.0.0.1 and on a socket, on the
-/// backend of this run, and clients of both in this process. What fails ends
-/// this process.
+/// Server processes on free ports of 127.0.0.1 and on sockets, on the backend
+/// of this run, and clients of both in this process; one server, unless more
+/// devices are named. What fails ends this process.
 ///
 /// Thread-compatible.
 class Deployment {
  public:
   /// `more` is added to the server's configuration.
-  explicit Deployment(std::string_view more = "");
+  explicit Deployment(std::string_view more = "")
+      : Deployment(more, {ServerDevice()}) {}
+
+  /// One server a device.
+  Deployment(std::string_view more, const std::vector<int>& devices);
   ~Deployment();
 
   client::Cluster& cluster(Wire wire = Wire::kTcp) {
     return *clusters_[static_cast<size_t>(wire)];
   }
+  /// Of the first server.
   const std::string& address(Wire wire = Wire::kTcp) const {
-    return addresses_[static_cast<size_t>(wire)];
+    return addresses_[static_cast<size_t>(wire)].front();
   }
 
   /// Makes a table and returns a trainer of each rank.
@@ -48,15 +54,16 @@ class Deployment {
 
   CpuSeconds Cpu() const;
 
-  /// What the server's process has in memory now; tables of other cases too.
+  /// What the first server's process has in memory now; tables of other cases
+  /// too.
   double ServerMemoryMib() const;
 
  private:
   class TemporaryFolder;
 
-  std::unique_ptr<TemporaryFolder> folder_;  // With the socket.
-  std::unique_ptr<ngram_lm::Process> server_;
-  std::vector<std::string> addresses_;  // By wire.
+  std::unique_ptr<TemporaryFolder> folder_;  // With the sockets.
+  std::vector<std::unique_ptr<ngram_lm::Process>> servers_;
+  std::vector<std::vector<std::string>> addresses_;  // By wire, and server.
   std::vector<std::unique_ptr<client::Cluster>> clusters_;
 };
 

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/support/kept.h"
+#include "bench/support/role.h"
 #include "benchmark/benchmark.h"
 
 namespace rowhouse::bench {
@@ -52,6 +53,7 @@ bool TakeFlag(std::string_view argument) {
     the_run.backend.kind = kernels::BackendKind::kCuda;
   } else {
     return TakeNumber(argument, "--device=", the_run.backend.device_index) ||
+           TakeNumber(argument, "--server-device=", the_run.server_device) ||
            TakeNumber(argument, "--threads=", the_run.backend.thread_count);
   }
   return true;
@@ -82,6 +84,7 @@ int ThreadCount() {
 }
 
 int Main(int argc, char** argv) {
+  if (PlayRole()) return 0;
   std::vector<char*> rest;
   for (int i = 0; i < argc; ++i) {
     if (i == 0 || !TakeFlag(argv[i])) rest.push_back(argv[i]);
@@ -91,8 +94,9 @@ int Main(int argc, char** argv) {
   if (rest_count > 1) {
     return Refuse(absl::StrCat(
         "unknown flag: ", rest[1],
-        " (wanted: --backend=cpu|cuda, --device=N, --threads=N, --quick, or "
-        "one of Google Benchmark's; --help lists those)"));
+        " (wanted: --backend=cpu|cuda, --device=N, --server-device=N, "
+        "--threads=N, --quick, or one of Google Benchmark's; --help lists "
+        "those)"));
   }
   absl::StatusOr<std::unique_ptr<kernels::Backend>> backend =
       kernels::MakeBackend(the_run.backend);

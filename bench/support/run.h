@@ -10,6 +10,8 @@ namespace rowhouse::bench {
 /// How this process was told to run.
 struct RunOptions {
   kernels::BackendOptions backend;
+  /// GPU of server processes; below 0: that of `backend`.
+  int server_device = -1;
   bool quick = false;  ///< Tiny sizes: shows that cases run, no figures.
 };
 
@@ -18,6 +20,11 @@ const RunOptions& TheRun();
 
 inline bool OnGpu() {
   return TheRun().backend.kind == kernels::BackendKind::kCuda;
+}
+
+inline int ServerDevice() {
+  const RunOptions& run = TheRun();
+  return run.server_device < 0 ? run.backend.device_index : run.server_device;
 }
 
 /// The backend under test. Lives as long as the process.
@@ -31,10 +38,10 @@ inline int64_t Size(int64_t full, int64_t quick) {
   return TheRun().quick ? quick : full;
 }
 
-/// Reads `--backend=cpu|cuda`, `--device=N`, `--threads=N` and `--quick`,
-/// leaves other flags to Google Benchmark, and runs what is registered. Returns
-/// the exit code: 0; 1 when nothing ran or a case failed; 2 for bad flags or a
-/// backend that is not there.
+/// Reads `--backend=cpu|cuda`, `--device=N`, `--server-device=N`,
+/// `--threads=N` and `--quick`, leaves other flags to Google Benchmark, and
+/// runs what is registered. Returns the exit code: 0; 1 when nothing ran or a
+/// case failed; 2 for bad flags or a backend that is not there.
 int Main(int argc, char** argv);
 
 }  // namespace rowhouse::bench

@@ -8,6 +8,7 @@
 #include "client/internal/cluster_core.h"
 #include "client/internal/grpc_connection.h"
 #include "client/internal/grpc_shard_channel.h"
+#include "client/internal/link_channel.h"
 #include "client/internal/map_backend.h"
 #include "client/internal/one_sided_channel.h"
 #include "grpcpp/create_channel.h"
@@ -85,6 +86,15 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
     }
     std::unique_ptr<internal::ShardChannel> channel =
         internal::MakeGrpcShardChannel(address, connections, device);
+    if (options.nccl.allow) {
+      channel = std::make_unique<internal::LinkChannel>(
+          std::move(channel), connections.front(),
+          internal::LinkSettings{
+              .backend = map_backend,
+              .device_index = options.device_index.value_or(0),
+              .patience = options.nccl.patience},
+          options.nccl.least_row_count);
+    }
     if (options.one_sided.allow) {
       channel = std::make_unique<internal::OneSidedChannel>(
           std::move(channel), connections.front(), map_backend);

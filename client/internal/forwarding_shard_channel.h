@@ -115,6 +115,9 @@ class ForwardingShardChannel : public ShardChannel {
     return inner_->OpenHead(header, context);
   }
 
+  /// The channel that calls are forwarded to.
+  ShardChannel& inner() const { return *inner_; }
+
  private:
   const std::unique_ptr<ShardChannel> inner_;
 };

@@ -60,6 +60,24 @@ v1::TrainerSession ToProto(const TrainerSession& trainer) {
   return proto;
 }
 
+v1::PullRowsRequest ToProto(const PullCall& pull) {
+  v1::PullRowsRequest request;
+  request.set_table(ResourceName(pull.table));
+  if (pull.handle.has_value()) {
+    request.set_handle(*pull.handle);
+  } else {
+    request.mutable_row_ids()->Add(pull.row_ids.begin(), pull.row_ids.end());
+  }
+  if (pull.trainer.has_value()) {
+    *request.mutable_trainer() = ToProto(*pull.trainer);
+  }
+  if (pull.min_event.has_value()) request.set_min_event(*pull.min_event);
+  if (pull.exact_event.has_value()) request.set_exact_event(*pull.exact_event);
+  request.set_return_handle(pull.return_handle);
+  request.set_training(pull.training);
+  return request;
+}
+
 v1::PushGradientsHeader ToProto(const PushCall& push) {
   v1::PushGradientsHeader header;
   header.set_table(ResourceName(push.table));

@@ -24,6 +24,7 @@ v1::DataType ToProto(DType dtype);
 v1::TableSpec ToProto(const TableSpec& spec);
 v1::TrainerSession ToProto(const TrainerSession& trainer);
 v1::EventCommit ToProto(const EventCommit& commit);
+v1::PullRowsRequest ToProto(const PullCall& pull);
 v1::PushGradientsHeader ToProto(const PushCall& push);
 EventCommit FromProto(const v1::EventCommit& commit);
 v1::GetEventStateRequest ToProto(std::string_view table, const EventWait& wait);

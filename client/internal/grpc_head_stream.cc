@@ -44,8 +44,10 @@ class OnCancel {
 // own deadline, which a context could not give.
 class GrpcHeadStream final : public HeadStream {
  public:
-  GrpcHeadStream(const HeadHeader& header, std::unique_ptr<HeadInbox> inbox)
-      : header_(header), inbox_(std::move(inbox)) {}
+  GrpcHeadStream(const HeadHeader& header, HeadCarrier carrier)
+      : header_(header),
+        inbox_(std::move(carrier.inbox)),
+        link_(std::move(carrier.link)) {}
 
   ~GrpcHeadStream() override {
     if (stream_ != nullptr && !finished_) {
@@ -78,9 +80,14 @@ class GrpcHeadStream final : public HeadStream {
   bool WriteClassWeights(std::span<const float> weights, absl::Time deadline);
   bool WriteInputs(const HeadTokens& tokens, absl::Time deadline);
   bool WriteMerged(const HeadMerged& merged, absl::Time deadline);
+  // Whether tokens go beside the messages.
+  bool beside() const { return inbox_ != nullptr || link_ != nullptr; }
+  absl::Status SendHidden(std::span<const std::byte> hidden,
+                          const CallContext& context);
   // Hands on the rows of an answer; returns how many.
   absl::StatusOr<int64_t> LandGradient(const Response& answer, int64_t landed,
-                                       HeadGradientSink sink);
+                                       HeadGradientSink sink,
+                                       const CallContext& context);
 
   absl::Status Finish(absl::Time deadline);
   absl::Status Broken(absl::Time deadline);
@@ -88,7 +95,9 @@ class GrpcHeadStream final : public HeadStream {
   absl::Status Malformed(absl::Status status);
 
   const HeadHeader header_;  // Its table's name lasts as long as `Open`.
-  const std::unique_ptr<HeadInbox> inbox_;  // Null: tokens go in messages.
+  // Without either, tokens go in messages.
+  const std::unique_ptr<HeadInbox> inbox_;
+  const std::unique_ptr<HeadLink> link_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<Request, Response>> stream_;
@@ -118,14 +127,18 @@ absl::Status GrpcHeadStream::Finish(absl::Time deadline) {
     return TimedOut();
   }
   absl::Status fault = wire::FromGrpc(status);
-  if (inbox_ == nullptr) return fault;
+  if (!beside()) return fault;
   const std::string reason = wire::ReasonOf(fault);
   // The call is made again then, on another path.
-  if (reason == wire::reasons::kMappingGone) {
+  if (reason == wire::reasons::kMappingGone ||
+      reason == wire::reasons::kLinkGone) {
     return absl::UnavailableError(fault.message());
   }
   // The server itself has ended the call.
-  if (fault.ok() || !reason.empty()) inbox_->Finish();
+  if (fault.ok() || !reason.empty()) {
+    if (inbox_ != nullptr) inbox_->Finish();
+    if (link_ != nullptr) link_->Finish();
+  }
   return fault;
 }
 
@@ -179,6 +192,7 @@ absl::Status GrpcHeadStream::Open(v1::LmHeadService::Stub& stub,
     header.set_hidden_offset_bytes(inbox_->hidden_offset());
     header.set_gradient_offset_bytes(inbox_->gradient_offset());
   }
+  if (link_ != nullptr) header.set_link(link_->number());
   stream_ = stub.PrepareAsyncLinearCrossEntropy(&context_, &queue_);
   const bool opened =
       Run(context.deadline, [&](void* tag) { stream_->StartCall(tag); }) &&
@@ -205,10 +219,9 @@ bool GrpcHeadStream::WriteClassWeights(std::span<const float> weights,
 bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
                                  absl::Time deadline) {
   const int64_t row_bytes = header_.hidden_row_bytes();
-  const int64_t most =
-      inbox_ != nullptr
-          ? kMessageTokens
-          : std::clamp<int64_t>(kMessageBytes / row_bytes, 1, kMessageTokens);
+  const int64_t most = beside() ? kMessageTokens
+                                : std::clamp<int64_t>(kMessageBytes / row_bytes,
+                                                      1, kMessageTokens);
   Request request;
   v1::LinearCrossEntropyInputs& inputs = *request.mutable_inputs();
   for (int64_t first = 0; first < header_.token_count; first += most) {
@@ -216,7 +229,7 @@ bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
     const auto targets = tokens.targets.subspan(first, count);
     inputs.set_first_token(first);
     inputs.mutable_targets()->Assign(targets.begin(), targets.end());
-    if (inbox_ == nullptr) {
+    if (!beside()) {
       inputs.set_hidden(tokens.hidden.data() + first * row_bytes,
                         count * row_bytes);
     }
@@ -295,6 +308,9 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
       !WriteInputs(tokens, deadline)) {
     return Broken(deadline);
   }
+  if (link_ != nullptr && header_.token_count > 0) {
+    ROWHOUSE_RETURN_IF_ERROR(SendHidden(tokens.hidden, context));
+  }
   Response answer;
   int64_t landed = 0;
   do {
@@ -312,6 +328,18 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
                                                      : absl::OkStatus();
 }
 
+// At the turn that the server names.
+absl::Status GrpcHeadStream::SendHidden(std::span<const std::byte> hidden,
+                                        const CallContext& context) {
+  Response answer;
+  if (!Read(answer, context.deadline)) return Broken(context.deadline);
+  if (answer.link_turn() == 0) {
+    return Malformed(absl::InternalError("another answer, wanted a turn"));
+  }
+  absl::Status sent = link_->Send(answer.link_turn(), header_, hidden, context);
+  return sent.ok() ? sent : Malformed(std::move(sent));
+}
+
 absl::Status GrpcHeadStream::Gradient(const HeadMerged& merged,
                                       HeadGradientSink sink,
                                       const CallContext& context) {
@@ -324,23 +352,28 @@ absl::Status GrpcHeadStream::Gradient(const HeadMerged& merged,
   int64_t landed = 0;
   do {
     if (!Read(answer, deadline)) return Broken(deadline);
-    const absl::StatusOr<int64_t> count = LandGradient(answer, landed, sink);
+    const absl::StatusOr<int64_t> count =
+        LandGradient(answer, landed, sink, context);
     if (!count.ok()) return Malformed(count.status());
     landed += *count;
   } while (landed < header_.token_count);
   return End(deadline);
 }
 
-absl::StatusOr<int64_t> GrpcHeadStream::LandGradient(const Response& answer,
-                                                     int64_t landed,
-                                                     HeadGradientSink sink) {
+absl::StatusOr<int64_t> GrpcHeadStream::LandGradient(
+    const Response& answer, int64_t landed, HeadGradientSink sink,
+    const CallContext& context) {
   const int64_t row_bytes = header_.gradient_row_bytes();
   const v1::LinearCrossEntropyGradients& gradients = answer.gradients();
   const std::string& rows = gradients.hidden_gradient();
   const auto size = static_cast<int64_t>(rows.size());
-  if (inbox_ != nullptr && size == 0 &&
-      gradients.token_count() == header_.token_count) {
-    ROWHOUSE_RETURN_IF_ERROR(inbox_->ReadGradient(header_, sink));
+  if (beside() && size == 0 && gradients.token_count() == header_.token_count) {
+    if (inbox_ != nullptr) {
+      ROWHOUSE_RETURN_IF_ERROR(inbox_->ReadGradient(header_, sink));
+    } else if (header_.token_count > 0) {
+      ROWHOUSE_RETURN_IF_ERROR(
+          link_->Receive(answer.link_turn(), header_, sink, context));
+    }
     return header_.token_count;
   }
   const int64_t count = size / row_bytes;
@@ -359,8 +392,8 @@ absl::StatusOr<int64_t> GrpcHeadStream::LandGradient(const Response& answer,
 
 absl::StatusOr<std::unique_ptr<HeadStream>> OpenGrpcHeadStream(
     v1::LmHeadService::Stub& stub, const HeadHeader& header,
-    const CallContext& context, std::unique_ptr<HeadInbox> inbox) {
-  auto stream = std::make_unique<GrpcHeadStream>(header, std::move(inbox));
+    const CallContext& context, HeadCarrier carrier) {
+  auto stream = std::make_unique<GrpcHeadStream>(header, std::move(carrier));
   ROWHOUSE_RETURN_IF_ERROR(stream->Open(stub, context));
   return stream;
 }

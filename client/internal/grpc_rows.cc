@@ -25,24 +25,6 @@ constexpr char kPullRows[] = "/rowhouse.v1.RowService/PullRows";
 constexpr char kPushGradients[] = "/rowhouse.v1.RowService/PushGradients";
 constexpr int64_t kBlockBytes = int64_t{1} << 20;
 
-v1::PullRowsRequest ToRequest(const PullCall& pull) {
-  v1::PullRowsRequest request;
-  request.set_table(ResourceName(pull.table));
-  if (pull.handle.has_value()) {
-    request.set_handle(*pull.handle);
-  } else {
-    request.mutable_row_ids()->Add(pull.row_ids.begin(), pull.row_ids.end());
-  }
-  if (pull.trainer.has_value()) {
-    *request.mutable_trainer() = ToProto(*pull.trainer);
-  }
-  if (pull.min_event.has_value()) request.set_min_event(*pull.min_event);
-  if (pull.exact_event.has_value()) request.set_exact_event(*pull.exact_event);
-  request.set_return_handle(pull.return_handle);
-  request.set_training(pull.training);
-  return request;
-}
-
 // Puts the messages of an answer together.
 class Answer {
  public:
@@ -136,7 +118,7 @@ absl::StatusOr<PullAnswer> PullOverGrpc(
   Answer answer(sink);
   absl::Status landed = absl::OkStatus();
   grpc::ByteBuffer received;
-  if (stream.WriteLast(wire::ToByteBuffer(ToRequest(pull)))) {
+  if (stream.WriteLast(wire::ToByteBuffer(ToProto(pull)))) {
     while (stream.Read(received)) {
       // A call that ends early is drained.
       if (!landed.ok()) continue;

@@ -10,6 +10,7 @@
 #include "client/internal/grpc_convert.h"
 #include "client/internal/grpc_head_stream.h"
 #include "client/internal/head_inbox.h"
+#include "client/internal/transport_faults.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
@@ -30,20 +31,6 @@ bool Serves(int64_t event, const PullCall& call) {
 bool IsGone(const absl::Status& status) {
   return absl::IsUnimplemented(status) ||
          wire::ReasonOf(status) == wire::reasons::kMappingGone;
-}
-
-// Whether the server may go on with a call that has ended here.
-bool MayGoOn(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kCancelled:
-    case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnavailable:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace
@@ -221,7 +208,8 @@ absl::StatusOr<std::unique_ptr<HeadStream>> OneSidedChannel::OpenHead(
     return ForwardingShardChannel::OpenHead(header, context);
   }
   ++heads_opened_;
-  return OpenGrpcHeadStream(heads_, header, context, std::move(inbox));
+  return OpenGrpcHeadStream(heads_, header, context,
+                            {.inbox = std::move(inbox)});
 }
 
 }  // namespace rowhouse::client::internal

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/internal/grpc_convert.h"
+#include "client/internal/transport_faults.h"
 #include "proto/wire/host_identity.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
@@ -43,19 +44,6 @@ absl::StatusOr<SharedShard> ShardOf(const v1::MapTableResponse& answer) {
   shared.first_row_id = answer.first_row_id();
   shared.row_count = answer.row_count();
   return shared;
-}
-
-// Faults that will be the same the next time.
-bool IsRefusal(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace

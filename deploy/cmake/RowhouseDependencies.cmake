@@ -20,4 +20,15 @@ if(ROWHOUSE_BUILD_BENCHMARKS)
 endif()
 if(ROWHOUSE_ENABLE_CUDA)
   find_package(CUDAToolkit 12 REQUIRED)
+  # Not where ROWHOUSE_NCCL is OFF; where it is ON, NCCL must be there.
+  if(ROWHOUSE_NCCL STREQUAL "OFF")
+    unset(ROWHOUSE_NCCL_INCLUDE_DIR CACHE)
+  else()
+    find_path(ROWHOUSE_NCCL_INCLUDE_DIR nccl.h
+      HINTS ${CUDAToolkit_INCLUDE_DIRS})
+    if(ROWHOUSE_NCCL STREQUAL "ON" AND NOT ROWHOUSE_NCCL_INCLUDE_DIR)
+      message(FATAL_ERROR "no nccl.h: set ROWHOUSE_NCCL_INCLUDE_DIR to its "
+        "folder, or ROWHOUSE_NCCL to OFF")
+    endif()
+  endif()
 endif()

@@ -100,7 +100,8 @@ inline constexpr std::string_view kNoSession = "NO_SESSION";
 inline constexpr std::string_view kNotPlaced = "NOT_PLACED";
 /// The table is of another kind than the call is for.
 inline constexpr std::string_view kTableKind = "TABLE_KIND";
-/// The server does not offer the one-sided path, or not for this table.
+/// The server does not offer the one-sided path, or links, or not for this
+/// table.
 inline constexpr std::string_view kNotOffered = "NOT_OFFERED";
 /// The one-sided path is for clients of the server's host.
 inline constexpr std::string_view kOtherHost = "OTHER_HOST";
@@ -108,6 +109,8 @@ inline constexpr std::string_view kOtherHost = "OTHER_HOST";
 inline constexpr std::string_view kOtherUser = "OTHER_USER";
 /// The mapping has ended or was never made. Map the table again.
 inline constexpr std::string_view kMappingGone = "MAPPING_GONE";
+/// The link has ended or was never made. Make a new one.
+inline constexpr std::string_view kLinkGone = "LINK_GONE";
 
 // ABORTED.
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/repeated_field.h"
+#include "kernels/dtype.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status.h"
 #include "proto/wire/status_macros.h"
@@ -34,6 +35,10 @@ std::span<T> Resized(google::protobuf::RepeatedField<T>& values,
                      int64_t count) {
   values.Resize(static_cast<int>(count), T{});
   return {values.mutable_data(), static_cast<size_t>(values.size())};
+}
+
+int64_t GradientRowBytes(const Shard& shard) {
+  return shard.spec().dim * static_cast<int64_t>(sizeof(float));
 }
 
 absl::Status WrongPhase(const v1::LinearCrossEntropyRequest& request,
@@ -107,6 +112,15 @@ absl::Status LinearCrossEntropyCall::Open() {
     ROWHOUSE_ASSIGN_OR_RETURN(
         inbox_, HeadInbox::Open(mappings_, proto, *shard, tables_.backend()));
   }
+  if (proto.link() != 0) {
+    if (proto.mapping() != 0) {
+      return FieldError(reasons::kMalformed, "header.link",
+                        std::string_view("set"),
+                        "not set together with mapping");
+    }
+    ROWHOUSE_ASSIGN_OR_RETURN(link_, links_.Find(proto.link()));
+    ROWHOUSE_RETURN_IF_ERROR(link_->CheckRowBytes(GradientRowBytes(*shard)));
+  }
   Shard& opened = *shard;
   active_.Attach(std::move(shard));
   BeginShardWork([&] {
@@ -179,12 +193,14 @@ absl::Status LinearCrossEntropyCall::LandInputs() {
         absl::StrCat("at most ", kMaxPayloadBytes, " bytes in one message"));
   }
   const auto targets = server::SpanOf(inputs.targets());
-  if (inbox_ == nullptr) {
-    ROWHOUSE_RETURN_IF_ERROR(head_->AppendInputs(inputs.first_token(), targets,
-                                                 inputs.hidden()));
+  if (inbox_ == nullptr && link_ == nullptr) {
+    ROWHOUSE_RETURN_IF_ERROR(
+        head_->AppendInputs(inputs.first_token(), targets, inputs.hidden()));
   } else if (bytes > 0) {
     return FieldError(reasons::kBadShape, "the size of inputs.hidden", bytes,
-                      "0, the header having a mapping");
+                      "0, the header having a mapping or a link");
+  } else if (link_ != nullptr) {
+    return LandTargets(inputs.first_token(), targets);
   } else {
     ROWHOUSE_RETURN_IF_ERROR(
         inbox_->AppendInputs(*head_, inputs.first_token(), targets));
@@ -195,6 +211,92 @@ absl::Status LinearCrossEntropyCall::LandInputs() {
     Read();
   }
   return absl::OkStatus();
+}
+
+// The hidden states come when all targets are there.
+absl::Status LinearCrossEntropyCall::LandTargets(
+    int64_t first_token, std::span<const int64_t> targets) {
+  const int64_t token_count = head_->header().token_count;
+  if (first_token != std::ssize(targets_) ||
+      std::ssize(targets) > token_count - first_token) {
+    // Whoever counts wrongly is told by the call itself, of no tokens.
+    ROWHOUSE_RETURN_IF_ERROR(head_->AppendInputs(first_token, targets, {}));
+    return WrongPhase(request_, "inputs of the tokens that follow");
+  }
+  targets_.insert(targets_.end(), targets.begin(), targets.end());
+  if (std::ssize(targets_) < token_count) {
+    Read();
+  } else {
+    OnLink(&LinearCrossEntropyCall::ReceiveInputs);
+  }
+  return absl::OkStatus();
+}
+
+void LinearCrossEntropyCall::OnLink(void (LinearCrossEntropyCall::*work)()) {
+  BeginShardWork([&] {
+    const absl::Status posted = link_->Post([this, work] { (this->*work)(); });
+    if (!posted.ok()) (void)EndShardWork(posted);
+  });
+}
+
+// Of what is refused, the rest is received all the same.
+void LinearCrossEntropyCall::ReceiveInputs() {
+  const HeadHeader& header = head_->header();
+  const int64_t row_bytes =
+      active_.shard()->spec().dim * kernels::SizeOf(header.hidden_dtype);
+  absl::Status landed = absl::OkStatus();
+  const absl::Status received = Transfer([&] {
+    return link_->pieces().Receive(
+        header.token_count, row_bytes, link_->patience(),
+        [&](int64_t first, int64_t count, const std::byte* rows) {
+          if (!landed.ok()) return absl::OkStatus();
+          landed = head_->AppendInputs(
+              first,
+              std::span<const int64_t>(targets_).subspan(
+                  static_cast<size_t>(first), static_cast<size_t>(count)),
+              std::string_view(reinterpret_cast<const char*>(rows),
+                               static_cast<size_t>(count * row_bytes)));
+          return absl::OkStatus();
+        });
+  });
+  targets_ = {};
+  if (EndShardWork(received.ok() ? landed : received)) ComputeStatistics();
+}
+
+void LinearCrossEntropyCall::SendGradient() {
+  const int64_t dim = active_.shard()->spec().dim;
+  response_.Clear();
+  response_.mutable_gradients()->set_token_count(head_->header().token_count);
+  const absl::Status sent = Transfer([&] {
+    return link_->pieces().Send(
+        head_->header().token_count, GradientRowBytes(*active_.shard()),
+        link_->patience(), [&](int64_t first, int64_t count, std::byte* to) {
+          return head_->ReadHiddenGradient(
+              first,
+              {reinterpret_cast<float*>(to), static_cast<size_t>(count * dim)});
+        });
+  });
+  if (!EndShardWork(sent)) return;
+  head_.reset();  // Its place is free before the caller hears of the end.
+  End(absl::OkStatus());
+}
+
+// A link that failed is of no more use.
+absl::Status LinearCrossEntropyCall::Transfer(
+    absl::FunctionRef<absl::Status()> move) {
+  response_.set_event(head_->header().event - 1);
+  response_.set_link_turn(link_->NextTurn());
+  std::future<bool> written = turns_written_[transfer_count_].get_future();
+  writes_turn_ = true;
+  StartWrite(&response_);
+  absl::Status moved = move();
+  if (!moved.ok()) link_->End(moved);
+  if (!written.get() && moved.ok()) {
+    moved = absl::CancelledError("the caller has gone");
+  }
+  ++transfer_count_;
+  response_.Clear();
+  return moved;
 }
 
 void LinearCrossEntropyCall::ComputeStatistics() {
@@ -235,19 +337,25 @@ absl::Status LinearCrossEntropyCall::LandMerged() {
 void LinearCrossEntropyCall::ComputeGradient() {
   phase_ = Phase::kGradient;
   BeginShardWork([&] {
-    active_.shard()->FinishHead(*head_, active_.call(),
-                                [this](absl::StatusOr<PartReceipt> receipt) {
-                                  if (!EndShardWork(receipt.status())) return;
-                                  written_count_ = 0;
-                                  message_count_ = 0;
-                                  response_.Clear();
-                                  absl::Status status = WriteNext();
-                                  if (!status.ok()) End(std::move(status));
-                                });
+    active_.shard()->FinishHead(
+        *head_, active_.call(), [this](absl::StatusOr<PartReceipt> receipt) {
+          if (!EndShardWork(receipt.status())) return;
+          if (link_ != nullptr && head_->header().token_count > 0) {
+            return OnLink(&LinearCrossEntropyCall::SendGradient);
+          }
+          written_count_ = 0;
+          message_count_ = 0;
+          response_.Clear();
+          absl::Status status = WriteNext();
+          if (!status.ok()) End(std::move(status));
+        });
   });
 }
 
 void LinearCrossEntropyCall::OnWriteDone(bool ok) {
+  if (writes_turn_.exchange(false)) {
+    return turns_written_[transfer_count_].set_value(ok);
+  }
   if (!ok) return End(absl::CancelledError("the caller has gone"));
   absl::Status status = WriteNext();
   if (!status.ok()) End(std::move(status));

@@ -15,14 +15,14 @@ class LmHeadService final : public v1::LmHeadService::CallbackService {
  public:
   /// All must outlive it.
   LmHeadService(TableRegistry& tables, ActiveCalls& calls,
-                const Mappings& mappings)
-      : tables_(tables), calls_(calls), mappings_(mappings) {}
+                const Mappings& mappings, const Links& links)
+      : tables_(tables), calls_(calls), mappings_(mappings), links_(links) {}
 
   grpc::ServerBidiReactor<v1::LinearCrossEntropyRequest,
                           v1::LinearCrossEntropyResponse>*
   LinearCrossEntropy(grpc::CallbackServerContext* context) override {
     auto* const call = new LinearCrossEntropyCall(calls_, *context, tables_,
-                                                  mappings_);
+                                                  mappings_, links_);
     call->Start();
     return call;
   }
@@ -31,6 +31,7 @@ class LmHeadService final : public v1::LmHeadService::CallbackService {
   TableRegistry& tables_;
   ActiveCalls& calls_;
   const Mappings& mappings_;
+  const Links& links_;
 };
 
 }  // namespace rowhouse::server

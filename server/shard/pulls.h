@@ -53,7 +53,7 @@ class Pulls {
     return pulls_.at(pull).trainer;
   }
 
-  /// Copies the next `row_count` rows to `out`, host memory.
+  /// Copies the next `row_count` rows to `out`, the host's or the backend's.
   ///
   /// Errors: the backend's.
   absl::Status Read(int64_t pull, const kernels::RowTable& table,

@@ -113,8 +113,8 @@ class Pull {
   virtual int64_t handle() const = 0;  ///< 0 without one.
   virtual int64_t row_count() const = 0;
 
-  /// Copies the next `row_count` rows to `out`, host memory that stays valid
-  /// until `done`. One read at a time.
+  /// Copies the next `row_count` rows to `out`, memory of the host or of the
+  /// backend that stays valid until `done`. One read at a time.
   ///
   /// REQUIRES: so many rows are left.
   virtual void Read(int64_t row_count, void* out,

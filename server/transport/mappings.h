@@ -2,16 +2,13 @@
 #define ROWHOUSE_SERVER_TRANSPORT_MAPPINGS_H_
 
 #include <atomic>
-#include <cstdint>
-#include <map>
 #include <memory>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "kernels/buffer.h"
-#include "kernels/mutex.h"
+#include "proto/wire/reasons.h"
 #include "server/shard/shard.h"
+#include "server/transport/numbered.h"
 
 namespace rowhouse::server {
 
@@ -32,25 +29,10 @@ struct Mapping {
   std::atomic<bool> taken = false;
 };
 
-/// The mappings of a server, by number. What looks one up keeps it.
-///
-/// Thread-safe.
-class Mappings {
+/// The mappings of a server; one that is not there is MAPPING_GONE.
+class Mappings : public Numbered<Mapping> {
  public:
-  /// Returns the number: random, for a client must not take another's by
-  /// mistake.
-  int64_t Add(std::shared_ptr<Mapping> mapping) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  void Remove(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  /// Errors:
-  ///   kFailedPrecondition  MAPPING_GONE.
-  absl::StatusOr<std::shared_ptr<Mapping>> Find(int64_t number) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
-
- private:
-  mutable Mutex mutex_;
-  std::map<int64_t, std::shared_ptr<Mapping>> mappings_ ABSL_GUARDED_BY(mutex_);
+  Mappings() : Numbered("mapping", wire::reasons::kMappingGone) {}
 };
 
 }  // namespace rowhouse::server

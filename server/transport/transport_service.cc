@@ -7,6 +7,9 @@
 #include "server/service/convert.h"
 #include "server/service/field_error.h"
 #include "server/service/unary_call.h"
+#include "server/transport/link_call.h"
+#include "server/transport/link_pull.h"
+#include "server/transport/link_push_call.h"
 #include "server/transport/map_call.h"
 #include "server/transport/push_inbox.h"
 
@@ -28,11 +31,23 @@ absl::StatusOr<WindowRequest> ToWindowRequest(
 }  // namespace
 
 TransportService::TransportService(TableRegistry& tables, ActiveCalls& calls,
-                                   Mappings& mappings, OneSidedOptions options)
+                                   Mappings& mappings, OneSidedOptions options,
+                                   Links& links,
+                                   kernels::BackendOptions backend,
+                                   LinkOptions link_options)
     : tables_(tables),
       calls_(calls),
       mappings_(mappings),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      links_(links),
+      backend_(backend),
+      link_options_(link_options) {}
+
+void TransportService::EndLinks() {
+  for (const std::shared_ptr<Link>& link : links_.All()) {
+    link->End(DrainingError());
+  }
+}
 
 grpc::ServerBidiReactor<v1::MapTableRequest, v1::MapTableResponse>*
 TransportService::MapTable(grpc::CallbackServerContext* context) {
@@ -71,6 +86,32 @@ grpc::ServerUnaryReactor* TransportService::PushInbox(
     return server::PushInbox(tables_, inboxes_, std::move(mapping), *request,
                              *response, call);
   });
+}
+
+grpc::ServerBidiReactor<v1::OpenLinkRequest, v1::OpenLinkResponse>*
+TransportService::OpenLink(grpc::CallbackServerContext* /*context*/) {
+  auto* const call =
+      new LinkCall({calls_, tables_, links_, stops_, backend_, link_options_});
+  call->Start();
+  return call;
+}
+
+grpc::ServerUnaryReactor* TransportService::PullLink(
+    grpc::CallbackServerContext* context, const v1::PullLinkRequest* request,
+    v1::PullLinkResponse* response) {
+  return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
+    ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Link> link,
+                              links_.Find(request->link()));
+    return server::PullLink(tables_, std::move(link), *request, *response,
+                            call);
+  });
+}
+
+grpc::ServerWriteReactor<v1::PushLinkResponse>* TransportService::PushLink(
+    grpc::CallbackServerContext* context, const v1::PushLinkRequest* request) {
+  auto* const call = new LinkPushCall(calls_, *context);
+  call->Start(tables_, links_, *request);
+  return call;
 }
 
 }  // namespace rowhouse::server

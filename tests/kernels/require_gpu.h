@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/status/status.h"
+#include "kernels/backend.h"
 
 namespace rowhouse::kernels {
 
@@ -12,6 +13,25 @@ namespace rowhouse::kernels {
 inline bool MayLackGpu(const absl::Status& made) {
   return (absl::IsUnimplemented(made) || absl::IsNotFound(made)) &&
          std::getenv("ROWHOUSE_REQUIRE_GPU") == nullptr;
+}
+
+/// OK where there are two GPUs, else why not.
+inline absl::Status TwoGpus() {
+  for (int device = 0; device < 2; ++device) {
+    absl::Status made =
+        MakeBackend({.kind = BackendKind::kCuda, .device_index = device})
+            .status();
+    if (!made.ok()) return made;
+  }
+  return absl::OkStatus();
+}
+
+/// Whether a test may be skipped for which `TwoGpus` are not there: as above,
+/// or there is one, and ROWHOUSE_REQUIRE_TWO_GPUS does not ask for two.
+inline bool MayLackTwoGpus(const absl::Status& found) {
+  if (std::getenv("ROWHOUSE_REQUIRE_TWO_GPUS") != nullptr) return false;
+  const bool one = MakeBackend({.kind = BackendKind::kCuda}).ok();
+  return MayLackGpu(found) || (one && absl::IsNotFound(found));
 }
 
 }  // namespace rowhouse::kernels

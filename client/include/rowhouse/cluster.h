@@ -46,6 +46,20 @@ struct OneSidedOptions {
   bool allow = true;  ///< False: gRPC only.
 };
 
+/// Links, by NCCL, from a GPU of this process to another one, which a server
+/// works on, on this host or another: where a server offers them, this process
+/// may use that GPU (`ClusterOptions::device_index`) and `libnccl.so.2` is
+/// there, rows of large calls go over them, and others over gRPC; results are
+/// the same. The one-sided path is taken before them.
+struct NcclOptions {
+  bool allow = true;  ///< False: none.
+  /// Calls of fewer rows go over gRPC.
+  int64_t least_row_count = 256;
+  /// For how long calls wait, at first, for a link that is being made: those
+  /// after it go over gRPC until it is there.
+  absl::Duration patience = absl::Seconds(1);
+};
+
 struct ClusterOptions {
   /// In shard order, one a server: `host:port`, `ipv4:...`, `unix:path`.
   std::vector<std::string> addresses;
@@ -60,6 +74,7 @@ struct ClusterOptions {
   int32_t connection_count = 2;
   RetryOptions retry;
   OneSidedOptions one_sided;
+  NcclOptions nccl;
   /// The GPU of this process, by index, whose memory callers may pass where a
   /// method says so. Without it all memory is the host's, and where a server
   /// shares rows of its GPU, GPU 0 gathers them.

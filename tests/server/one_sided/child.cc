@@ -18,13 +18,14 @@ constexpr std::string_view kTold = "told: ";
 }  // namespace
 
 std::unique_ptr<Process> StartChild(const std::string& role,
-                                    const std::vector<std::string>& arguments) {
+                                    const std::vector<std::string>& arguments,
+                                    const std::string& suite) {
   // By way of env(1): the parent has threads, which may read the environment.
   return std::make_unique<Process>(std::vector<std::string>{
       "/usr/bin/env",
       std::string(kArguments) + "=" + absl::StrJoin(arguments, "|"),
       "/proc/" + std::to_string(getpid()) + "/exe",
-      "--gtest_filter=OneSidedChild.DISABLED_" + role,
+      "--gtest_filter=" + suite + ".DISABLED_" + role,
       "--gtest_also_run_disabled_tests", "--gtest_brief=1"});
 }
 

@@ -9,10 +9,11 @@
 
 namespace rowhouse::testing {
 
-/// This program again, as another process that runs one disabled test, a role,
-/// with `arguments` (`ChildArguments`). It ends when this goes.
+/// This program again, as another process that runs one disabled test, a role
+/// of `suite`, with `arguments` (`ChildArguments`). It ends when this goes.
 std::unique_ptr<Process> StartChild(const std::string& role,
-                                    const std::vector<std::string>& arguments);
+                                    const std::vector<std::string>& arguments,
+                                    const std::string& suite = "OneSidedChild");
 
 /// In a child: what it was started with.
 std::vector<std::string> ChildArguments();

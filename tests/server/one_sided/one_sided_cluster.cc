@@ -23,6 +23,11 @@ config::v1::ServerConfig OneSidedConfig(const std::string& backend,
   return config;
 }
 
+int ClientDevice() {
+  const char* const device = std::getenv("ROWHOUSE_TEST_CLIENT_DEVICE");
+  return device == nullptr ? 0 : std::atoi(device);
+}
+
 std::unique_ptr<client::Cluster> ConnectTo(
     const std::vector<std::string>& addresses, bool one_sided,
     std::optional<int> device_index) {
@@ -31,6 +36,8 @@ std::unique_ptr<client::Cluster> ConnectTo(
   options.cluster_id = "test";
   options.one_sided.allow = one_sided;
   options.device_index = device_index;
+  if (ClientDevice() != 0) options.device_index = ClientDevice();
+  options.nccl.allow = false;
   absl::StatusOr<std::unique_ptr<client::Cluster>> cluster =
       client::Cluster::Connect(options);
   EXPECT_THAT(cluster, IsOk());

@@ -21,7 +21,11 @@ namespace rowhouse::testing {
 config::v1::ServerConfig OneSidedConfig(const std::string& backend,
                                         int32_t index = 0, int32_t count = 1);
 
-/// A client of servers of the cluster "test", that may pass memory of a GPU.
+/// The GPU of clients: that of ROWHOUSE_TEST_CLIENT_DEVICE, or the first.
+int ClientDevice();
+
+/// A client of servers of the cluster "test", without links, that may pass
+/// memory of a GPU.
 std::unique_ptr<client::Cluster> ConnectTo(
     const std::vector<std::string>& addresses, bool one_sided = true,
     std::optional<int> device_index = std::nullopt);
