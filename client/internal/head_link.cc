@@ -37,12 +37,12 @@ absl::Status HeadLink::Receive(int64_t turn, const HeadHeader& header,
                                const CallContext& context) {
   ROWHOUSE_ASSIGN_OR_RETURN(const ServerLink::Transfer transfer,
                             link_->Begin(turn, context));
-  const TransferEnd end = ReceiveRows(
-      transfer, link_->PatienceOf(context),
-      {header.token_count, header.gradient_row_bytes()}, /*landing=*/nullptr,
-      [&](int64_t first, const kernels::HostPieces& rows) {
-        return sink(first, rows.pieces().front());
-      });
+  const TransferEnd end =
+      ReceiveRows(transfer, link_->PatienceOf(context),
+                  {header.token_count, header.gradient_row_bytes()}, PullCall(),
+                  [&](int64_t first, const kernels::HostPieces& rows) {
+                    return sink(first, rows.pieces().front());
+                  });
   ROWHOUSE_RETURN_IF_ERROR(end.caller);
   return end.link.ok() ? end.link : absl::UnavailableError(end.link.message());
 }

@@ -38,18 +38,6 @@ absl::Status OwnEnd(const CallContext& context) {
   return absl::OkStatus();
 }
 
-// Breaks a link when a call is cancelled in its transfer: the other end waits.
-class BreakOnCancel {
- public:
-  BreakOnCancel(ServerLink& link, const CallContext& context) {
-    if (context.cancellation == nullptr) return;
-    callback_.emplace(*context.cancellation, [&link] { link.Break(); });
-  }
-
- private:
-  std::optional<Cancellation::Callback> callback_;
-};
-
 }  // namespace
 
 LinkChannel::LinkChannel(std::unique_ptr<ShardChannel> inner,
@@ -117,8 +105,6 @@ absl::StatusOr<std::optional<PullAnswer>> LinkChannel::TryPull(
   const PullAnswer answer{response.event(), response.handle(),
                           response.row_count()};
   if (answer.row_count == 0) return answer;
-  // How many rows a handle has, the sink checks.
-  std::byte* const landing = call.handle.has_value() ? nullptr : call.landing;
   const LinkedRows rows{response.row_count(), response.row_bytes()};
   if (rows.row_bytes < 1 || rows.row_count < 1 ||
       (!call.handle.has_value() &&
@@ -130,19 +116,22 @@ absl::StatusOr<std::optional<PullAnswer>> LinkChannel::TryPull(
   }
   TransferEnd end;
   {
-    const BreakOnCancel break_on_cancel(link, context);
+    // The other end waits for this one.
+    Cancellation never;
+    const Cancellation::Callback break_on_cancel(
+        context.cancellation == nullptr ? never : *context.cancellation,
+        [&link] { link.Break(); });
     const absl::StatusOr<ServerLink::Transfer> transfer =
         link.Begin(response.turn(), context);
     end.link = transfer.status();
     if (transfer.ok()) {
-      end =
-          ReceiveRows(*transfer, link.PatienceOf(context), rows, landing, sink);
+      end = ReceiveRows(*transfer, link.PatienceOf(context), rows, call, sink);
     }
   }
   if (end.link.ok()) {
     ++pulls_;
     PullAnswer landed = answer;
-    landed.landed = landing != nullptr;
+    landed.landed = end.landed;
     return landed;
   }
   link.Break();
@@ -194,7 +183,11 @@ absl::StatusOr<std::optional<PushAnswer>> LinkChannel::TryPush(
   const auto reader = stub_.PushLink(grpc_call.get(), request);
   v1::PushLinkResponse response;
   if (reader->Read(&response)) {
-    const BreakOnCancel break_on_cancel(link, context);
+    // The other end waits for this one.
+    Cancellation never;
+    const Cancellation::Callback break_on_cancel(
+        context.cancellation == nullptr ? never : *context.cancellation,
+        [&link] { link.Break(); });
     const absl::StatusOr<ServerLink::Transfer> transfer =
         link.Begin(response.turn(), context);
     absl::Status sent = transfer.status();

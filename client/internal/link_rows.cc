@@ -1,9 +1,14 @@
 #include "client/internal/link_rows.h"
 
 #include <cstddef>
+#include <numeric>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/internal/part_rows.h"
+#include "kernels/row_table.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
@@ -15,37 +20,69 @@ absl::Status CopyNow(kernels::Backend& backend, const void* from, void* to,
   return backend.Synchronize();
 }
 
+// `buffer[positions[i], :] = rows[i, :]`.
+absl::Status ScatterNow(kernels::Backend& backend, const std::byte* rows,
+                        int64_t row_bytes, std::span<const int64_t> positions,
+                        std::byte* buffer) {
+  std::vector<int64_t> all(positions.size());
+  std::iota(all.begin(), all.end(), 0);
+  ROWHOUSE_RETURN_IF_ERROR(
+      backend.GatherRowsTo(RowsAt(rows, row_bytes), all, positions, buffer));
+  return backend.Synchronize();
+}
+
 }  // namespace
 
 TransferEnd ReceiveRows(const ServerLink::Transfer& transfer,
                         const kernels::LinkPieces::Patience& patience,
-                        const LinkedRows& rows, std::byte* landing,
+                        const LinkedRows& rows, const PullCall& call,
                         RowSink sink) {
   TransferEnd end;
-  if (landing != nullptr && transfer.Reaches(landing)) {
-    end.link = transfer.pieces().ReceiveAt(landing, rows.row_count,
-                                           rows.row_bytes, patience);
+  kernels::LinkPieces& pieces = transfer.pieces();
+  kernels::Backend& backend = transfer.backend();
+  const int64_t row_bytes = rows.row_bytes;
+  const bool counted = !call.handle.has_value();
+  const bool on_device = transfer.IsOn(call.device);
+  if (counted && call.landing != nullptr &&
+      (on_device || call.device == nullptr)) {
+    end.landed = true;
+    end.link =
+        transfer.Reaches(call.landing)
+            ? pieces.ReceiveAt(call.landing, rows.row_count, row_bytes,
+                               patience)
+            : pieces.Receive(
+                  rows.row_count, row_bytes, patience,
+                  [&](int64_t first, int64_t count, const std::byte* from) {
+                    return CopyNow(backend, from,
+                                   call.landing + first * row_bytes,
+                                   count * row_bytes);
+                  });
     return end;
   }
-  const auto land = [&](int64_t first, int64_t count, const std::byte* from) {
-    return CopyNow(transfer.backend(), from, landing + first * rows.row_bytes,
-                   count * rows.row_bytes);
-  };
-  const auto hand_on = [&](int64_t first, int64_t count,
-                           const std::byte* from) -> absl::Status {
-    const int64_t size = count * rows.row_bytes;
-    ROWHOUSE_ASSIGN_OR_RETURN(std::byte* const piece, transfer.HostPiece());
-    ROWHOUSE_RETURN_IF_ERROR(CopyNow(transfer.backend(), from, piece, size));
-    end.sunk = true;
-    end.caller = sink(first, std::string_view(reinterpret_cast<char*>(piece),
-                                              static_cast<size_t>(size)));
-    return end.caller;
-  };
-  end.link = landing != nullptr
-                 ? transfer.pieces().Receive(rows.row_count, rows.row_bytes,
-                                             patience, land)
-                 : transfer.pieces().Receive(rows.row_count, rows.row_bytes,
-                                             patience, hand_on);
+  if (counted && on_device && call.buffer != nullptr) {
+    end.landed = true;
+    end.link = pieces.Receive(
+        rows.row_count, row_bytes, patience,
+        [&](int64_t first, int64_t count, const std::byte* from) {
+          return ScatterNow(backend, from, row_bytes,
+                            call.positions.subspan(static_cast<size_t>(first),
+                                                   static_cast<size_t>(count)),
+                            call.buffer);
+        });
+    return end;
+  }
+  end.link = pieces.Receive(
+      rows.row_count, row_bytes, patience,
+      [&](int64_t first, int64_t count, const std::byte* from) -> absl::Status {
+        const int64_t size = count * row_bytes;
+        ROWHOUSE_ASSIGN_OR_RETURN(std::byte* const piece, transfer.HostPiece());
+        ROWHOUSE_RETURN_IF_ERROR(CopyNow(backend, from, piece, size));
+        end.sunk = true;
+        end.caller =
+            sink(first, std::string_view(reinterpret_cast<char*>(piece),
+                                         static_cast<size_t>(size)));
+        return end.caller;
+      });
   return end;
 }
 
@@ -68,7 +105,8 @@ absl::Status SendRows(const ServerLink::Transfer& transfer,
                       const kernels::LinkPieces::Patience& patience,
                       const PushCall& call) {
   const RowSelection& selection = *call.selection;
-  if (selection.positions.empty()) {
+  const bool on_device = transfer.IsOn(call.device);
+  if (selection.positions.empty() && (on_device || call.device == nullptr)) {
     return SendTogether(transfer, patience,
                         call.rows + selection.first_position * call.row_bytes,
                         selection.size(), call.row_bytes);
@@ -76,8 +114,19 @@ absl::Status SendRows(const ServerLink::Transfer& transfer,
   return transfer.pieces().Send(
       selection.size(), call.row_bytes, patience,
       [&](int64_t first, int64_t count, std::byte* to) -> absl::Status {
+        if (on_device) {
+          ROWHOUSE_RETURN_IF_ERROR(transfer.backend().GatherRows(
+              BufferOf(call),
+              call.positions.subspan(static_cast<size_t>(first),
+                                     static_cast<size_t>(count)),
+              to));
+          return transfer.backend().Synchronize();
+        }
         ROWHOUSE_ASSIGN_OR_RETURN(std::byte* const piece, transfer.HostPiece());
-        selection.Gather(call.rows, call.row_bytes, first, count, piece);
+        ROWHOUSE_RETURN_IF_ERROR(GatherPart(call, first, count, piece));
+        if (call.device != nullptr) {
+          ROWHOUSE_RETURN_IF_ERROR(call.device->Synchronize());
+        }
         return CopyNow(transfer.backend(), piece, to, count * call.row_bytes);
       });
 }

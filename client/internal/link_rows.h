@@ -21,12 +21,15 @@ struct TransferEnd {
   absl::Status link;    ///< OK, or what the link failed with.
   absl::Status caller;  ///< OK, or what the caller's sink ended it with.
   bool sunk = false;    ///< Rows have been handed to the sink.
+  bool landed = false;  ///< Rows are where `call` wants them.
 };
 
-/// Receives them to `landing` or, where that is null, hands them to `sink`.
+/// Receives rows to where `call` wants them, on the host or the link's device,
+/// or hands them to `sink`: so where it does not say, and where it has a
+/// handle, since only the sink knows how many rows that has.
 TransferEnd ReceiveRows(const ServerLink::Transfer& transfer,
                         const kernels::LinkPieces::Patience& patience,
-                        const LinkedRows& rows, std::byte* landing,
+                        const LinkedRows& rows, const PullCall& call,
                         RowSink sink);
 
 /// Sends rows that lie together, straight from there where the link reaches

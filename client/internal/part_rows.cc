@@ -6,12 +6,16 @@
 
 namespace rowhouse::client::internal {
 
-kernels::RowTable BufferOf(const PushCall& call) {
-  kernels::RowTable buffer;
+kernels::RowTable RowsAt(const std::byte* rows, int64_t row_bytes) {
+  kernels::RowTable table;
   // Only read, as rows of 2-byte elements: what they are is all one here.
-  buffer.weights = const_cast<std::byte*>(call.rows);
-  buffer.dim = call.row_bytes / kernels::SizeOf(buffer.dtype);
-  return buffer;
+  table.weights = const_cast<std::byte*>(rows);
+  table.dim = row_bytes / kernels::SizeOf(table.dtype);
+  return table;
+}
+
+kernels::RowTable BufferOf(const PushCall& call) {
+  return RowsAt(call.rows, call.row_bytes);
 }
 
 absl::Status GatherPart(const PushCall& call, int64_t first, int64_t count,

@@ -10,7 +10,10 @@
 
 namespace rowhouse::client::internal {
 
-/// The caller's buffer of a push as rows that a backend can gather.
+/// Rows of so many bytes, an even number, as a backend can gather them.
+kernels::RowTable RowsAt(const std::byte* rows, int64_t row_bytes);
+
+/// The caller's buffer of a push, likewise.
 kernels::RowTable BufferOf(const PushCall& call);
 
 /// Copies rows [first, first + count) of the part, in its order, to host memory

@@ -24,18 +24,6 @@ absl::StatusOr<kernels::BackendOptions> OptionsOf(const std::string& backend,
   return options;
 }
 
-// Wakes waits on a cancellation.
-class OnCancel {
- public:
-  OnCancel(const CallContext& context, absl::AnyInvocable<void()> callback) {
-    if (context.cancellation == nullptr) return;
-    callback_.emplace(*context.cancellation, std::move(callback));
-  }
-
- private:
-  std::optional<Cancellation::Callback> callback_;
-};
-
 }  // namespace
 
 ServerLink::ServerLink(v1::TransportService::Stub& stub, LinkSettings settings)
@@ -50,12 +38,14 @@ ServerLink::~ServerLink() {
 }
 
 absl::StatusOr<int64_t> ServerLink::Enter(const CallContext& context) {
+  Cancellation never;
   bool cancelled = false;  // Guarded by `mutex_`.
-  const OnCancel on_cancel(context, [&] {
-    MutexLock lock(mutex_);
-    cancelled = true;
-    changed_.SignalAll();
-  });
+  const Cancellation::Callback callback(
+      context.cancellation == nullptr ? never : *context.cancellation, [&] {
+        MutexLock lock(mutex_);
+        cancelled = true;
+        changed_.SignalAll();
+      });
   const absl::Time until =
       std::min(context.deadline, begun_ + settings_.patience);
   MutexLock lock(mutex_);
@@ -89,12 +79,14 @@ void ServerLink::Break() {
 
 absl::StatusOr<ServerLink::Transfer> ServerLink::Begin(
     int64_t turn, const CallContext& context) {
+  Cancellation never;
   bool cancelled = false;  // Guarded by `mutex_`.
-  const OnCancel on_cancel(context, [&] {
-    MutexLock lock(mutex_);
-    cancelled = true;
-    changed_.SignalAll();
-  });
+  const Cancellation::Callback callback(
+      context.cancellation == nullptr ? never : *context.cancellation, [&] {
+        MutexLock lock(mutex_);
+        cancelled = true;
+        changed_.SignalAll();
+      });
   const absl::Time until =
       std::min(context.deadline, absl::Now() + settings_.stall_timeout);
   {

@@ -89,6 +89,11 @@ class ServerLink {
       return link_->peer_->Reaches(memory);
     }
     kernels::Backend& backend() const { return *link_->backend_; }
+    /// Whether a device's memory is what the backend works on; null is the
+    /// host's.
+    bool IsOn(const kernels::Backend* device) const {
+      return device == link_->backend_.get();
+    }
 
     /// Host memory of one piece. Errors: the backend's.
     absl::StatusOr<std::byte*> HostPiece() const;

@@ -17,6 +17,7 @@
 #include "tests/server/backends/training.h"
 #include "tests/server/links/link_cluster.h"
 #include "tests/server/one_sided/child.h"
+#include "tests/server/one_sided/device_training.h"
 #include "tests/server/one_sided/head_outcome.h"
 #include "tests/server/one_sided/one_sided_cluster.h"
 #include "tests/testing/status_matchers.h"
@@ -198,6 +199,37 @@ TEST_P(LinkProcessTest, AStoppedClientHoldsNobodyUp) {
     EXPECT_THAT(ApplyEvent(**trainer, event, {1}), IsOk());
   }
   EXPECT_THAT(*PullFloats(**trainer, {1, 2}), ElementsAre(-11, -11, -1, -1));
+}
+
+// Of a client whose rows, gradients and ids lie in its GPU's memory: no copy
+// but the link's where they lie together, and one more on the GPU where they do
+// not.
+TEST(LinkDeviceTest, DeviceMemoryGivesTheBitsOfHostMemory) {
+  const absl::Status found = kernels::TwoGpus();
+  if (kernels::MayLackTwoGpus(found)) GTEST_SKIP() << found;
+  ASSERT_THAT(found, IsOk());
+  const auto gpu = kernels::MakeBackend(
+      {.kind = kernels::BackendKind::kCuda, .device_index = 1});
+  ASSERT_THAT(gpu, IsOk());
+  for (const int32_t count : {1, 2}) {
+    std::vector<std::unique_ptr<Process>> servers;
+    std::vector<std::string> addresses;
+    for (int32_t index = 0; index < count; ++index) {
+      servers.push_back(StartChild(
+          "Server", {"cuda", std::to_string(index), std::to_string(count)},
+          kSuite));
+      addresses.push_back(AwaitTold(*servers.back(), "serving "));
+    }
+    const auto plain = ConnectTo(addresses, /*one_sided=*/false);
+    const DeviceOutcome wanted = TrainIn(*plain, nullptr, count, 25);
+    const auto cluster = LinkTo(addresses);
+    EXPECT_TRUE(TrainIn(*cluster, gpu->get(), count, 25) == wanted);
+    for (int32_t server = 0; server < count; ++server) {
+      EXPECT_GE(LinksOf(*cluster, server).pull_count(), 5);
+      EXPECT_GE(LinksOf(*cluster, server).push_count(), 15);
+      EXPECT_EQ(LinksOf(*cluster, server).failed_count(), 0);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, LinkProcessTest,

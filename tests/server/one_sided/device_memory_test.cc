@@ -8,6 +8,7 @@
 
 #include "client/internal/cluster_core.h"
 #include "client/internal/grpc_shard_channel.h"
+#include "client/internal/link_channel.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -23,6 +24,7 @@ namespace rowhouse::testing {
 namespace {
 
 using client::Trainer;
+using client::internal::LinkChannel;
 using client::internal::OneSidedChannel;
 using ::testing::ElementsAre;
 
@@ -30,13 +32,16 @@ enum class Way : uint8_t {
   kGrpc,      // Rows go in messages.
   kMapped,    // The device maps the servers' memory.
   kMappedBy,  // The host maps it.
+  kLinked,    // A link brings them to the host.
 };
 
 class DeviceMemoryTest : public ::testing::TestWithParam<Way> {
  protected:
   void Serve(int32_t count) {
     for (int32_t index = 0; index < count; ++index) {
-      auto server = server::Server::Start(OneSidedConfig("cpu", index, count));
+      config::v1::ServerConfig config = OneSidedConfig("cpu", index, count);
+      config.mutable_nccl()->set_block_bytes(1000);
+      auto server = server::Server::Start(config);
       ASSERT_THAT(server, IsOk());
       addresses_.push_back((*server)->address());
       servers_.push_back(*std::move(server));
@@ -52,7 +57,14 @@ class DeviceMemoryTest : public ::testing::TestWithParam<Way> {
           grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
       auto channel = client::internal::MakeGrpcShardChannel(
           address, {connection}, device_);
-      if (GetParam() != Way::kGrpc) {
+      if (GetParam() == Way::kLinked) {
+        channel = std::make_unique<LinkChannel>(
+            std::move(channel), connection,
+            client::internal::LinkSettings{
+                .backend = [this](std::string_view) { return host_; },
+                .patience = absl::Seconds(60)},
+            /*least_row_count=*/0);
+      } else if (GetParam() != Way::kGrpc) {
         channel = std::make_unique<OneSidedChannel>(
             std::move(channel), connection,
             [this](std::string_view) -> std::shared_ptr<kernels::Backend> {
@@ -94,6 +106,13 @@ TEST_P(DeviceMemoryTest, TrainingGivesTheBitsOfHostMemory) {
     EXPECT_TRUE(TrainIn(*cluster_, nullptr, count, 21) == wanted);
     for (int32_t server = 0; server < count; ++server) {
       if (GetParam() == Way::kGrpc) continue;
+      if (GetParam() == Way::kLinked) {
+        const auto& links =
+            dynamic_cast<const LinkChannel&>(cluster_->core()->channel(server));
+        EXPECT_GE(links.pull_count(), 5);
+        EXPECT_GE(links.push_count(), 15);
+        continue;
+      }
       EXPECT_GE(ChannelOf(*cluster_, server).pull_count(), 5);
       EXPECT_GE(ChannelOf(*cluster_, server).push_count(), 15);
     }
@@ -140,7 +159,7 @@ TEST_P(DeviceMemoryTest, APullThatIsGivenUpWritesNoMore) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, DeviceMemoryTest,
                          ::testing::Values(Way::kGrpc, Way::kMapped,
-                                           Way::kMappedBy),
+                                           Way::kMappedBy, Way::kLinked),
                          [](const auto& way) -> std::string {
                            switch (way.param) {
                              case Way::kGrpc:
@@ -149,6 +168,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, DeviceMemoryTest,
                                return "Mapped";
                              case Way::kMappedBy:
                                return "MappedByTheHost";
+                             case Way::kLinked:
+                               return "Linked";
                            }
                            return "";
                          });
