@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,7 +84,8 @@ class EmptyPulls {
 
   absl::Status CallEcho() { return Call(*echo_stub_); }
   absl::Status CallServer() { return Call(*server_); }
-  absl::Status CallLibrary() { return trainer_->Pull({}, {}).status(); }
+  static constexpr std::span<const int64_t> kNoIds;
+  absl::Status CallLibrary() { return trainer_->Pull(kNoIds, {}).status(); }
 
  private:
   using Stub = v1::RowService::Stub;

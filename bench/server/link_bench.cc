@@ -174,13 +174,15 @@ class PeerRows {
   // Through the library, by host ids.
   double Pull() {
     const auto start = Clock::now();
+    internal::PullCall call;
+    call.table = kTable;
+    call.row_ids = ids_;
+    call.trainer = kTrainer;
+    call.return_handle = true;
+    call.training = true;
+    call.landing = memory_.as<std::byte>();
     const internal::PullAnswer answer = Check(
-        channel_->Pull({.table = kTable,
-                        .row_ids = ids_,
-                        .trainer = kTrainer,
-                        .return_handle = true,
-                        .training = true,
-                        .landing = memory_.as<std::byte>()},
+        channel_->Pull(call,
                        [](int64_t, const kernels::HostPieces&) {
                          return absl::InternalError("rows that did not land");
                        },
