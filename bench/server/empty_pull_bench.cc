@@ -84,7 +84,7 @@ class EmptyPulls {
 
   absl::Status CallEcho() { return Call(*echo_stub_); }
   absl::Status CallServer() { return Call(*server_); }
-  static constexpr std::span<const int64_t> kNoIds;
+  static constexpr std::span<const int64_t> kNoIds = {};
   absl::Status CallLibrary() { return trainer_->Pull(kNoIds, {}).status(); }
 
  private:
