@@ -410,6 +410,17 @@ class Backend {
                     row_count, dim, dtype, first_position, content, scan);
   }
 
+  // ----------------------------------------------------------------- floats --
+
+  /// `to[i] += from[i]` for `i < count`, each one fp32 addition.
+  virtual absl::Status AddFloats(const float* from, float* to,
+                                 int64_t count) = 0;
+
+  /// `to[i]` becomes `from[i]`, rounded once to `dtype`, to nearest even, a NaN
+  /// to the canonical one; kFp32 keeps all bits.
+  virtual absl::Status NarrowFloats(const float* from, int64_t count,
+                                    DType dtype, void* to) = 0;
+
   // ----------------------------------------------------------------- n-gram --
 
   /// Row ids of the n-gram table for `tokens`: [2T], T bigram ids, then T

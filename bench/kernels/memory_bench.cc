@@ -1,6 +1,8 @@
 /// Memory of a backend, and rows that land in it from the host's.
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "bench/support/array.h"
@@ -53,6 +55,45 @@ void Copy(benchmark::State& state) {
   });
 }
 BENCHMARK(Copy)->Apply(Defaults);
+
+// As rows of an answer come, in order, or at the places of another.
+void PlaceRows(benchmark::State& state) {
+  const Landing& landing = Kept<Landing>();
+  const bool in_order = state.range(0) == 0;
+  const Array<int64_t> positions(
+      Shuffled(SpreadNumbers(Landing::row_count(), Landing::row_count(), 7)));
+  const std::string_view rows(
+      reinterpret_cast<const char*>(landing.from.data()),
+      landing.from.size() * sizeof(uint16_t));
+  Measure(state, landing.WorkOf(), [&] {
+    return TheBackend().PlaceRows(
+        rows, 2 * kDim,
+        in_order ? std::span<const int64_t>() : positions.span(),
+        landing.to.data());
+  });
+}
+BENCHMARK(PlaceRows)->Apply(Defaults)->ArgName("apart")->Arg(0)->Arg(1);
+
+void AddFloats(benchmark::State& state) {
+  const Array<float> from(Size(1 << 26, 1024), Normal());
+  const Array<float> to(from.count());
+  const auto count = static_cast<double>(from.count());
+  Measure(state, {.bytes = 12 * count, .items = count}, [&] {
+    return TheBackend().AddFloats(from.data(), to.data(), from.count());
+  });
+}
+BENCHMARK(AddFloats)->Apply(Defaults);
+
+void NarrowFloats(benchmark::State& state) {
+  const Array<float> from(Size(1 << 26, 1024), Normal());
+  const Array<uint16_t> to(from.count());
+  const auto count = static_cast<double>(from.count());
+  Measure(state, {.bytes = 6 * count, .items = count}, [&] {
+    return TheBackend().NarrowFloats(from.data(), from.count(),
+                                     kernels::DType::kBf16, to.data());
+  });
+}
+BENCHMARK(NarrowFloats)->Apply(Defaults);
 
 void LandRows(benchmark::State& state) {
   const Landing& landing = Kept<Landing>();

@@ -44,6 +44,22 @@ void NgramRowIds(benchmark::State& state) {
 }
 BENCHMARK(NgramRowIds)->Apply(Defaults);
 
+// Of a step's row ids, in a cycle's want list.
+void FindSlots(benchmark::State& state) {
+  const Array<int64_t> want(SpreadNumbers(Size(393216, 256), 84602880, 5));
+  const Array<int64_t> row_ids(
+      Shuffled(SpreadNumbers(want.count(), 84602880, 5)));
+  const Array<int64_t> slots(want.count());
+  int64_t missing = 0;
+  const auto count = static_cast<double>(want.count());
+  Measure(state, {.bytes = 16 * count, .items = count}, [&] {
+    return TheBackend().FindSlots(
+        want.span(), row_ids.span(),
+        {slots.data(), static_cast<size_t>(slots.count())}, missing);
+  });
+}
+BENCHMARK(FindSlots)->Apply(Defaults);
+
 // One batch, every row of the cache in use once.
 struct Batch {
   Batch()

@@ -6,6 +6,7 @@
 
 #include "bench/kernels/sparse_table.h"
 #include "bench/support/array.h"
+#include "bench/support/inputs.h"
 #include "bench/support/kept.h"
 #include "bench/support/measure.h"
 #include "bench/support/run.h"
@@ -44,6 +45,22 @@ BENCHMARK(GatherRows)
     ->Args({5000, 32})
     ->Args({40000, 32})
     ->Args({1000, 768});
+
+// To the places of another order, as a pull from one of several shards lands.
+void GatherRowsTo(benchmark::State& state) {
+  auto& table = Kept<PulledTable>(1000, 768);
+  const Array<int64_t> positions(
+      Shuffled(SpreadNumbers(table.touched(), table.touched(), 7)));
+  const auto count = static_cast<double>(table.touched());
+  Measure(
+      state,
+      {.bytes = count * (2 * table.row_bytes() + kSlotBytes), .items = count},
+      [&] {
+        return TheBackend().GatherRowsTo(table.view(), table.shuffled.span(),
+                                         positions.span(), table.rows.data());
+      });
+}
+BENCHMARK(GatherRowsTo)->Apply(Defaults);
 
 void WriteRows(benchmark::State& state) {
   auto& table = Kept<PulledTable>(1000, 768);

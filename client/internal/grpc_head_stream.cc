@@ -10,6 +10,8 @@
 #include "client/internal/grpc_convert.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
+#include "kernels/backend.h"
+#include "kernels/buffer.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status.h"
@@ -38,6 +40,57 @@ class OnCancel {
 
  private:
   std::optional<Cancellation::Callback> callback_;
+};
+
+// Hidden states of messages in turn. A device copies those of the next while
+// one is sent.
+class HiddenPieces {
+ public:
+  HiddenPieces(const HeadTokens& tokens, int64_t row_bytes, int64_t most)
+      : tokens_(tokens), row_bytes_(row_bytes), most_(most) {}
+  // The device may not write to what goes now.
+  ~HiddenPieces() {
+    if (filling_) tokens_.device->Synchronize().IgnoreError();
+  }
+  HiddenPieces(const HiddenPieces&) = delete;
+  HiddenPieces& operator=(const HiddenPieces&) = delete;
+
+  // Copies those of tokens [first, first + count) to `out`.
+  absl::Status Next(int64_t first, int64_t count, std::string& out) {
+    const auto size = static_cast<size_t>(count * row_bytes_);
+    if (tokens_.device == nullptr) {
+      out.assign(From(first), size);
+      return absl::OkStatus();
+    }
+    if (!filling_) ROWHOUSE_RETURN_IF_ERROR(Fill(first));
+    filling_ = false;
+    ROWHOUSE_RETURN_IF_ERROR(tokens_.device->Synchronize());
+    out.assign(staged_.as<char>(), size);
+    return first + count < std::ssize(tokens_.targets) ? Fill(first + count)
+                                                       : absl::OkStatus();
+  }
+
+ private:
+  const char* From(int64_t first) const {
+    return reinterpret_cast<const char*>(tokens_.hidden.data()) +
+           first * row_bytes_;
+  }
+  absl::Status Fill(int64_t first) {
+    if (staged_.size_bytes() == 0) {
+      ROWHOUSE_ASSIGN_OR_RETURN(
+          staged_, tokens_.device->AllocateHost(most_ * row_bytes_));
+    }
+    const int64_t count = std::min(most_, std::ssize(tokens_.targets) - first);
+    filling_ = true;
+    return tokens_.device->Copy(From(first), staged_.data(),
+                                count * row_bytes_);
+  }
+
+  const HeadTokens& tokens_;
+  const int64_t row_bytes_;
+  const int64_t most_;
+  kernels::Buffer staged_;  // Page-locked.
+  bool filling_ = false;
 };
 
 // Blocks by a queue of its own, one operation at a time: so each phase has its
@@ -78,7 +131,8 @@ class GrpcHeadStream final : public HeadStream {
     return Run(deadline, [&](void* tag) { stream_->Read(&response, tag); });
   }
   bool WriteClassWeights(std::span<const float> weights, absl::Time deadline);
-  bool WriteInputs(const HeadTokens& tokens, absl::Time deadline);
+  absl::StatusOr<bool> WriteInputs(const HeadTokens& tokens,
+                                   absl::Time deadline);
   bool WriteMerged(const HeadMerged& merged, absl::Time deadline);
   // Whether tokens go beside the messages.
   bool beside() const { return inbox_ != nullptr || link_ != nullptr; }
@@ -86,6 +140,7 @@ class GrpcHeadStream final : public HeadStream {
                           const CallContext& context);
   // Hands on the rows of an answer; returns how many.
   absl::StatusOr<int64_t> LandGradient(const Response& answer, int64_t landed,
+                                       kernels::Backend* device,
                                        HeadGradientSink sink,
                                        const CallContext& context);
 
@@ -216,22 +271,23 @@ bool GrpcHeadStream::WriteClassWeights(std::span<const float> weights,
   return true;
 }
 
-bool GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
-                                 absl::Time deadline) {
+absl::StatusOr<bool> GrpcHeadStream::WriteInputs(const HeadTokens& tokens,
+                                                 absl::Time deadline) {
   const int64_t row_bytes = header_.hidden_row_bytes();
   const int64_t most = beside() ? kMessageTokens
                                 : std::clamp<int64_t>(kMessageBytes / row_bytes,
                                                       1, kMessageTokens);
   Request request;
   v1::LinearCrossEntropyInputs& inputs = *request.mutable_inputs();
+  HiddenPieces hidden(tokens, row_bytes, most);
   for (int64_t first = 0; first < header_.token_count; first += most) {
     const int64_t count = std::min(most, header_.token_count - first);
     const auto targets = tokens.targets.subspan(first, count);
     inputs.set_first_token(first);
     inputs.mutable_targets()->Assign(targets.begin(), targets.end());
     if (!beside()) {
-      inputs.set_hidden(tokens.hidden.data() + first * row_bytes,
-                        count * row_bytes);
+      ROWHOUSE_RETURN_IF_ERROR(
+          hidden.Next(first, count, *inputs.mutable_hidden()));
     }
     if (!Write(request, deadline)) return false;
   }
@@ -301,13 +357,15 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
   const OnCancel on_cancel(context_, context.cancellation);
   const absl::Time deadline = context.deadline;
   if (inbox_ != nullptr) {
-    const absl::Status put = inbox_->PutHidden(tokens.hidden);
+    const absl::Status put = inbox_->PutHidden(tokens);
     if (!put.ok()) return Malformed(put);
   }
-  if (!WriteClassWeights(tokens.class_weights, deadline) ||
-      !WriteInputs(tokens, deadline)) {
+  if (!WriteClassWeights(tokens.class_weights, deadline)) {
     return Broken(deadline);
   }
+  const absl::StatusOr<bool> written = WriteInputs(tokens, deadline);
+  if (!written.ok()) return Malformed(written.status());
+  if (!*written) return Broken(deadline);
   if (link_ != nullptr && header_.token_count > 0) {
     ROWHOUSE_RETURN_IF_ERROR(SendHidden(tokens.hidden, context));
   }
@@ -353,7 +411,7 @@ absl::Status GrpcHeadStream::Gradient(const HeadMerged& merged,
   do {
     if (!Read(answer, deadline)) return Broken(deadline);
     const absl::StatusOr<int64_t> count =
-        LandGradient(answer, landed, sink, context);
+        LandGradient(answer, landed, merged.device, sink, context);
     if (!count.ok()) return Malformed(count.status());
     landed += *count;
   } while (landed < header_.token_count);
@@ -361,15 +419,15 @@ absl::Status GrpcHeadStream::Gradient(const HeadMerged& merged,
 }
 
 absl::StatusOr<int64_t> GrpcHeadStream::LandGradient(
-    const Response& answer, int64_t landed, HeadGradientSink sink,
-    const CallContext& context) {
+    const Response& answer, int64_t landed, kernels::Backend* device,
+    HeadGradientSink sink, const CallContext& context) {
   const int64_t row_bytes = header_.gradient_row_bytes();
   const v1::LinearCrossEntropyGradients& gradients = answer.gradients();
   const std::string& rows = gradients.hidden_gradient();
   const auto size = static_cast<int64_t>(rows.size());
   if (beside() && size == 0 && gradients.token_count() == header_.token_count) {
     if (inbox_ != nullptr) {
-      ROWHOUSE_RETURN_IF_ERROR(inbox_->ReadGradient(header_, sink));
+      ROWHOUSE_RETURN_IF_ERROR(inbox_->ReadGradient(header_, device, sink));
     } else if (header_.token_count > 0) {
       ROWHOUSE_RETURN_IF_ERROR(
           link_->Receive(answer.link_turn(), header_, sink, context));

@@ -41,9 +41,29 @@ HeadInbox::~HeadInbox() {
   }
 }
 
+absl::Status HeadInbox::PutHidden(const HeadTokens& tokens) {
+  MappedRows& rows = use_.rows();
+  if (tokens.device == nullptr || rows.IsOn(tokens.device)) {
+    return rows.Write(hidden_offset(), tokens.hidden);
+  }
+  std::vector<std::byte> staged(tokens.hidden.size());
+  const absl::Status copied = tokens.device->Copy(
+      tokens.hidden.data(), staged.data(), std::ssize(staged));
+  ROWHOUSE_RETURN_IF_ERROR(tokens.device->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(copied);
+  return rows.Write(hidden_offset(), staged);
+}
+
 absl::Status HeadInbox::ReadGradient(const HeadHeader& header,
+                                     kernels::Backend* device,
                                      HeadGradientSink sink) {
   const int64_t row_bytes = header.gradient_row_bytes();
+  if (use_.rows().IsOn(device)) {
+    return sink(0, {{reinterpret_cast<const char*>(use_.rows().inbox()) +
+                         gradient_offset_,
+                     static_cast<size_t>(header.token_count * row_bytes)},
+                    device});
+  }
   const int64_t most = std::max<int64_t>(1, kPieceBytes / row_bytes);
   std::vector<std::byte> piece;
   for (int64_t first = 0; first < header.token_count; first += most) {

@@ -35,12 +35,12 @@ class HeadInbox {
   int64_t hidden_offset() const { return 0; }
   int64_t gradient_offset() const { return gradient_offset_; }
 
-  absl::Status PutHidden(std::span<const std::byte> hidden) {
-    return use_.rows().Write(hidden_offset(), hidden);
-  }
+  absl::Status PutHidden(const HeadTokens& tokens);
 
-  /// Hands the gradient of all tokens to `sink`, in pieces.
-  absl::Status ReadGradient(const HeadHeader& header, HeadGradientSink sink);
+  /// Hands the gradient of all tokens to `sink`: in pieces, or, where it is in
+  /// memory of `device`, at once as it lies there.
+  absl::Status ReadGradient(const HeadHeader& header, kernels::Backend* device,
+                            HeadGradientSink sink);
 
   /// The server has ended the call.
   void Finish() { finished_ = true; }

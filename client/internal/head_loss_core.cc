@@ -65,12 +65,30 @@ absl::Status BackwardTwice(int64_t event, int32_t part) {
 
 }  // namespace
 
+absl::StatusOr<PlacedBatch> PlaceBatch(const ClusterCore& cluster,
+                                       const HeadBatch& batch) {
+  PlacedBatch placed{batch.targets, batch.hidden, batch.hidden_dtype};
+  ROWHOUSE_ASSIGN_OR_RETURN(placed.device, cluster.DeviceOf(batch.hidden));
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Backend* const device,
+                            cluster.DeviceOf(std::as_bytes(batch.targets)));
+  if (device == nullptr) return placed;
+  placed.target_copy.resize(batch.targets.size());
+  ROWHOUSE_RETURN_IF_ERROR(
+      device->Copy(batch.targets.data(), placed.target_copy.data(),
+                   static_cast<int64_t>(batch.targets.size_bytes())));
+  ROWHOUSE_RETURN_IF_ERROR(device->Synchronize());
+  placed.targets = placed.target_copy;
+  return placed;
+}
+
 absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
     std::shared_ptr<TrainerCore> trainer, const HeadBatch& batch,
     const HeadOptions& options) {
   ROWHOUSE_RETURN_IF_ERROR(CheckMean(options));
+  ROWHOUSE_ASSIGN_OR_RETURN(PlacedBatch placed,
+                            PlaceBatch(trainer->cluster(), batch));
   ROWHOUSE_ASSIGN_OR_RETURN(HeadHeader header,
-                            CheckedHeader(*trainer, batch, options.event,
+                            CheckedHeader(*trainer, placed, options.event,
                                           options.ignore_index, options.terms));
   PartNumber number;
   if (options.frozen_weights) {
@@ -81,8 +99,8 @@ absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
     header.part = number.part;
   }
   const CallContext context = trainer->Context(options.timeout);
-  std::unique_ptr<HeadLossCore> core(
-      new HeadLossCore(std::move(trainer), options, number, header, batch));
+  std::unique_ptr<HeadLossCore> core(new HeadLossCore(
+      std::move(trainer), options, number, header, std::move(placed)));
   if (options.frozen_weights) {
     ROWHOUSE_RETURN_IF_ERROR(core->trainer_->frozen_gate().Enter(
         /*shard=*/0, core->trainer_->cluster().clock(), context));
@@ -94,12 +112,14 @@ absl::StatusOr<std::unique_ptr<HeadLossCore>> HeadLossCore::Forward(
 
 HeadLossCore::HeadLossCore(std::shared_ptr<TrainerCore> trainer,
                            const HeadOptions& options, const PartNumber& number,
-                           const HeadHeader& header, const HeadBatch& batch)
+                           const HeadHeader& header, PlacedBatch batch)
     : trainer_(std::move(trainer)),
       options_(options),
       number_(number),
+      batch_(std::move(batch)),
       call_(trainer_->cluster(), trainer_->router().placement(), header,
-            {batch.targets, batch.hidden, options.terms.class_weights},
+            {batch_.targets, batch_.hidden, options.terms.class_weights,
+             batch_.device},
             ToKernel(options.terms, trainer_->table().spec.row_count)) {}
 
 HeadLossCore::~HeadLossCore() {
@@ -181,10 +201,14 @@ absl::Status HeadLossCore::Run(
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckBufferSize(
       hidden_gradient.size(), header.token_count, header.dim * SizeOf(dtype)));
+  ROWHOUSE_ASSIGN_OR_RETURN(kernels::Backend* const device,
+                            trainer_->cluster().DeviceOf(hidden_gradient));
   HeadGradientSum sum(trainer_->router().shard_count(), header.token_count,
-                      header.dim);
+                      header.dim, device);
+  ROWHOUSE_RETURN_IF_ERROR(sum.Start());
   ROWHOUSE_RETURN_IF_ERROR(call_.SumGradients(
       call_.CoefficientsOf(upstream), sum, trainer_->Context(options.timeout)));
+  ROWHOUSE_RETURN_IF_ERROR(sum.Narrow(dtype, hidden_gradient));
   done_ = true;
   LeaveFrozenGate();
   if (is_part()) {
@@ -192,7 +216,6 @@ absl::Status HeadLossCore::Run(
                                       /*landed=*/true);
     trainer_->flushes().Push({options_.event, part()});
   }
-  sum.Narrow(dtype, hidden_gradient);
   return absl::OkStatus();
 }
 

@@ -15,6 +15,22 @@
 
 namespace rowhouse::client::internal {
 
+/// A batch, and where it is.
+struct PlacedBatch {
+  std::span<const int64_t> targets;   ///< With the host.
+  std::span<const std::byte> hidden;  ///< Of `device`'s memory, or the host's.
+  DType hidden_dtype = DType::kBf16;
+  kernels::Backend* device = nullptr;
+  std::vector<int64_t> target_copy = {};  ///< `targets` of a device, or empty.
+};
+
+/// Finds out where a batch is. The views must stay.
+///
+/// Errors:
+///   kInvalidArgument  in another device's memory.
+absl::StatusOr<PlacedBatch> PlaceBatch(const ClusterCore& cluster,
+                                       const HeadBatch& batch);
+
 /// What stands behind a `HeadLoss`: a call, and its part of the contribution.
 ///
 /// Thread-compatible.
@@ -46,7 +62,7 @@ class HeadLossCore {
  private:
   HeadLossCore(std::shared_ptr<TrainerCore> trainer, const HeadOptions& options,
                const PartNumber& number, const HeadHeader& header,
-               const HeadBatch& batch);
+               PlacedBatch batch);
 
   bool is_part() const {
     return call_.header().purpose == HeadPurpose::kTraining;
@@ -61,6 +77,7 @@ class HeadLossCore {
   const std::shared_ptr<TrainerCore> trainer_;
   const HeadOptions options_;
   const PartNumber number_;
+  const PlacedBatch batch_;
   HeadCall call_;
   bool done_ = false;  // `Backward` has succeeded.
   bool in_frozen_gate_ = false;
@@ -72,8 +89,8 @@ class HeadLossCore {
 ///   kInvalidArgument  BAD_EVENT, BAD_SHAPE, BAD_SCALAR, BAD_COUNT.
 ///   kOutOfRange       ROW_OUT_OF_TABLE: names the first bad target.
 absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
-                                         const HeadBatch& batch, int64_t event,
-                                         int64_t ignore_index,
+                                         const PlacedBatch& batch,
+                                         int64_t event, int64_t ignore_index,
                                          const LossTerms& terms);
 
 }  // namespace rowhouse::client::internal

@@ -42,12 +42,14 @@ absl::Status HeadSliceCall::ComputeStatistics(const CallContext& context) {
 absl::Status HeadSliceCall::AddGradient(const HeadMerged& merged,
                                         HeadGradientSum& sum,
                                         const CallContext& context) {
-  const auto add = [&](int64_t first_token, std::string_view rows) {
+  HeadMerged wanted = merged;
+  wanted.device = sum.device();
+  const auto add = [&](int64_t first_token, const HeadRows& rows) {
     return sum.Add(shard_, first_token, rows);
   };
   return cluster_.CallServer(shard_, context, [&](ShardChannel& channel) {
     ROWHOUSE_RETURN_IF_ERROR(Open(channel, context));
-    absl::Status status = stream_->Gradient(merged, add, context);
+    absl::Status status = stream_->Gradient(wanted, add, context);
     stream_.reset();
     return status;
   });

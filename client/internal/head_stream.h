@@ -4,12 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "client/internal/cancellation.h"
 #include "rowhouse/types.h"
+
+namespace rowhouse::kernels {
+class Backend;
+}  // namespace rowhouse::kernels
 
 namespace rowhouse::client::internal {
 
@@ -55,6 +60,8 @@ struct HeadTokens {
   std::span<const std::byte> hidden;  ///< [token_count, dim], hidden type.
   /// Of the slice's rows, if the header announces them.
   std::span<const float> class_weights = {};
+  /// Whose memory `hidden` is; null: the host's.
+  kernels::Backend* device = nullptr;
 };
 
 /// Statistics of a slice, by token: arrays of [token_count], the last two empty
@@ -75,13 +82,29 @@ struct HeadMerged {
   std::span<const float> upstream;  ///< With coefficients, the probability's.
   std::span<const float> target = {};
   std::span<const float> smoothing = {};
+  /// Whose memory the sink takes rows of too; null: the host's only.
+  kernels::Backend* device = nullptr;
+};
+
+/// Rows of a hidden gradient, in the host's memory or, if it is not null, in
+/// that of `device`.
+struct HeadRows {
+  HeadRows(std::string_view host)  // NOLINT: as good as the text.
+      : bytes(host) {}
+  HeadRows(const std::string& host)  // NOLINT: likewise.
+      : bytes(host) {}
+  HeadRows(std::string_view of_device, kernels::Backend* of)
+      : bytes(of_device), device(of) {}
+
+  std::string_view bytes;
+  kernels::Backend* device = nullptr;
 };
 
 /// Takes rows of a slice's hidden gradient, [_, dim] fp32, the first of them
 /// that of token `first_token`; in order, on the calling thread. A fault ends
 /// the call with it.
 using HeadGradientSink =
-    absl::FunctionRef<absl::Status(int64_t first_token, std::string_view rows)>;
+    absl::FunctionRef<absl::Status(int64_t first_token, const HeadRows& rows)>;
 
 /// A head call that is open on one server. Its phases come once, in order; each
 /// blocks until its answer, its deadline or its cancellation, and a phase that

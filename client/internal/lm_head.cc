@@ -40,8 +40,8 @@ absl::Status CheckTargets(std::span<const int64_t> targets, int64_t row_count,
 }  // namespace
 
 absl::StatusOr<HeadHeader> CheckedHeader(const TrainerCore& trainer,
-                                         const HeadBatch& batch, int64_t event,
-                                         int64_t ignore_index,
+                                         const PlacedBatch& batch,
+                                         int64_t event, int64_t ignore_index,
                                          const LossTerms& terms) {
   if (event < 1) {
     return wire::Error(absl::StatusCode::kInvalidArgument,
@@ -134,14 +134,17 @@ absl::StatusOr<std::unique_ptr<HeadLoss>> LmHead::Forward(
 
 absl::StatusOr<HeadEvaluation> LmHead::Evaluate(
     const HeadBatch& batch, const EvaluateOptions& options) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const internal::PlacedBatch placed,
+                            internal::PlaceBatch(core_->cluster(), batch));
   ROWHOUSE_ASSIGN_OR_RETURN(
       internal::HeadHeader header,
-      internal::CheckedHeader(*core_, batch, options.event,
+      internal::CheckedHeader(*core_, placed, options.event,
                               options.ignore_index, options.terms));
   header.purpose = internal::HeadPurpose::kEvaluation;
   internal::HeadCall call(
       core_->cluster(), core_->router().placement(), header,
-      {batch.targets, batch.hidden, options.terms.class_weights},
+      {placed.targets, placed.hidden, options.terms.class_weights,
+       placed.device},
       internal::ToKernel(options.terms, core_->table().spec.row_count));
   ROWHOUSE_RETURN_IF_ERROR(call.ComputeLosses(core_->Context(options.timeout)));
   const internal::HeadSums& sums = call.sums();

@@ -78,6 +78,7 @@ class MappedRows {
   /// ids. Nothing where it does not fit.
   absl::StatusOr<std::optional<InboxPlace>> Put(const PushCall& part);
 
+  const std::byte* inbox() const { return inbox_.as<std::byte>(); }
   int64_t inbox_bytes() const { return inbox_.size_bytes(); }
 
   /// Copies to and from the inbox, from `offset` on. The other side may be the

@@ -9,6 +9,7 @@
 #include "kernels/cpu/dense.h"
 #include "kernels/cpu/embed.h"
 #include "kernels/cpu/embedding_gradient.h"
+#include "kernels/cpu/floats.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/memory.h"
@@ -222,6 +223,17 @@ class CpuBackend final : public Backend {
                         ContentSum& content, RowScan& scan) override {
     cpu::LandRows(*executor_, from, to, row_count, dim, dtype, first_position,
                   content, scan);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddFloats(const float* from, float* to, int64_t count) override {
+    cpu::AddFloats(*executor_, from, to, count);
+    return absl::OkStatus();
+  }
+
+  absl::Status NarrowFloats(const float* from, int64_t count, DType dtype,
+                            void* to) override {
+    cpu::NarrowFloats(*executor_, from, count, dtype, to);
     return absl::OkStatus();
   }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/dense.h"
 #include "kernels/cuda/epoch.h"
+#include "kernels/cuda/floats.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/head.h"
 #include "kernels/cuda/memory.h"
@@ -399,6 +400,21 @@ class CudaBackend final : public Backend {
     return Run([&](Stream& stream) {
       return cuda::LandRows(stream, from, to, row_count, dim, dtype,
                             first_position, content, scan);
+    });
+  }
+
+  absl::Status AddFloats(const float* from, float* to, int64_t count) override {
+    return Run([&](Stream& stream) {
+      return ToStatus(LaunchAddFloats(from, to, count, stream.get()),
+                      "adding floats");
+    });
+  }
+
+  absl::Status NarrowFloats(const float* from, int64_t count, DType dtype,
+                            void* to) override {
+    return Run([&](Stream& stream) {
+      return ToStatus(LaunchNarrowFloats(from, count, dtype, to, stream.get()),
+                      "narrowing floats");
     });
   }
 

@@ -195,6 +195,21 @@ absl::Status FakeDevice::PlaceRows(const kernels::HostPieces& rows,
       });
 }
 
+absl::Status FakeDevice::AddFloats(const float* from, float* to,
+                                   int64_t count) {
+  return Enqueue([this, from = Reach(from), to = Own(to), count] {
+    return cpu_->AddFloats(from, to, count);
+  });
+}
+
+absl::Status FakeDevice::NarrowFloats(const float* from, int64_t count,
+                                      kernels::DType dtype, void* to) {
+  if (count == 0) return absl::OkStatus();
+  return Enqueue([this, from = Own(from), count, dtype, to = Own(to)] {
+    return cpu_->NarrowFloats(from, count, dtype, to);
+  });
+}
+
 absl::Status FakeDevice::NgramRowIds(std::span<const int32_t> tokens,
                                      int64_t table_row_count,
                                      std::span<int64_t> row_ids) {

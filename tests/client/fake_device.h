@@ -52,6 +52,9 @@ class FakeDevice final : public FailingBackend {
   absl::Status PlaceRows(const kernels::HostPieces& rows, int64_t row_bytes,
                          std::span<const int64_t> positions,
                          void* out) override;
+  absl::Status AddFloats(const float* from, float* to, int64_t count) override;
+  absl::Status NarrowFloats(const float* from, int64_t count,
+                            kernels::DType dtype, void* to) override;
   absl::Status NgramRowIds(std::span<const int32_t> tokens,
                            int64_t table_row_count,
                            std::span<int64_t> row_ids) override;

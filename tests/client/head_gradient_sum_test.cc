@@ -22,7 +22,8 @@ std::string Bytes(const std::vector<float>& rows) {
 
 std::vector<float> Result(const HeadGradientSum& sum, size_t count) {
   std::vector<float> out(count, -99);
-  sum.Narrow(DType::kFp32, std::as_writable_bytes(std::span(out)));
+  EXPECT_THAT(sum.Narrow(DType::kFp32, std::as_writable_bytes(std::span(out))),
+              IsOk());
   return out;
 }
 
@@ -75,9 +76,11 @@ TEST(HeadGradientSumTest, NarrowsOnceToNearestEven) {
   ASSERT_THAT(sum.Add(1, 0, Bytes({0x1p-9F, 0x1p-9F + 0x1p-20F, 0, 0})),
               IsOk());
   uint16_t out[4];
-  sum.Narrow(DType::kBf16, std::as_writable_bytes(std::span(out)));
+  ASSERT_THAT(sum.Narrow(DType::kBf16, std::as_writable_bytes(std::span(out))),
+              IsOk());
   EXPECT_THAT(out, ElementsAre(0x3f80, 0x3f81, 0x4780, 0));
-  sum.Narrow(DType::kFp16, std::as_writable_bytes(std::span(out)));
+  ASSERT_THAT(sum.Narrow(DType::kFp16, std::as_writable_bytes(std::span(out))),
+              IsOk());
   EXPECT_THAT(out, ElementsAre(0x3c04, 0x3c04, 0x7c00, 0));
 }
 

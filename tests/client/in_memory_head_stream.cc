@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "proto/wire/status_macros.h"
 #include "tests/client/in_memory_convert.h"
 #include "tests/client/running_call.h"
@@ -98,9 +99,17 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
 
   absl::Status ComputeStatistics(const CallContext& context) {
     const int64_t row_bytes = header_.hidden_row_bytes();
-    const std::string_view hidden(
-        reinterpret_cast<const char*>(tokens_.hidden.data()),
-        tokens_.hidden.size());
+    std::span<const std::byte> of_host = tokens_.hidden;
+    std::vector<std::byte> copy;
+    if (tokens_.device != nullptr) {
+      copy.resize(of_host.size());
+      ROWHOUSE_RETURN_IF_ERROR(
+          tokens_.device->Copy(of_host.data(), copy.data(), std::ssize(copy)));
+      ROWHOUSE_RETURN_IF_ERROR(tokens_.device->Synchronize());
+      of_host = copy;
+    }
+    const std::string_view hidden(reinterpret_cast<const char*>(of_host.data()),
+                                  of_host.size());
     ROWHOUSE_RETURN_IF_ERROR(LandClassWeights());
     while (input_count_ < header_.token_count) {
       const int64_t count =
@@ -172,9 +181,9 @@ class InMemoryHeadStream final : public client::internal::HeadStream {
       const int64_t count = std::min(kTokensPerMessage, token_count - first);
       std::vector<float> rows(count * header_.dim);
       ROWHOUSE_RETURN_IF_ERROR(head_->ReadHiddenGradient(first, rows));
-      ROWHOUSE_RETURN_IF_ERROR(
-          sink(first, {reinterpret_cast<const char*>(rows.data()),
-                       rows.size() * sizeof(float)}));
+      ROWHOUSE_RETURN_IF_ERROR(sink(
+          first, std::string_view(reinterpret_cast<const char*>(rows.data()),
+                                  rows.size() * sizeof(float))));
     }
     return absl::OkStatus();
   }

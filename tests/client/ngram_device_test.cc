@@ -29,10 +29,9 @@ class NgramDeviceTest : public NgramTest {
   NgramDeviceTest() { cluster_ = servers_.Connect(nullptr, device_); }
   void TearDown() override { EXPECT_EQ(device_->waiting_count(), 0); }
 
-  std::unique_ptr<NgramEmbedding> MakeOn(
-      std::shared_ptr<kernels::Backend> backend, Trainer& trainer,
-      const NgramOptions& options = {}) {
-    auto made = internal::MakeNgramEmbedding(trainer, options, backend);
+  static std::unique_ptr<NgramEmbedding> MakeOn(
+      const std::shared_ptr<kernels::Backend>& backend, Trainer& trainer) {
+    auto made = internal::MakeNgramEmbedding(trainer, {}, backend);
     EXPECT_THAT(made, IsOk());
     return made.ok() ? *std::move(made) : nullptr;
   }
@@ -76,16 +75,23 @@ class NgramDeviceTest : public NgramTest {
     friend bool operator==(const Outcome&, const Outcome&) = default;
   };
 
-  // Trains table `t` in cycles of two steps, with evaluations in between.
+  // Makes table `t`, trains it and deletes it.
   Outcome Train(const TableSpec& spec,
-                std::shared_ptr<kernels::Backend> backend, Place place,
-                const NgramOptions& options = {}) {
+                const std::shared_ptr<kernels::Backend>& backend, Place place) {
+    EXPECT_THAT(cluster_->CreateTable("t", spec), IsOk());
+    Outcome outcome = TrainTable(backend, place);
+    EXPECT_THAT(cluster_->DeleteTable("t"), IsOk());
+    return outcome;
+  }
+
+  // In cycles of two steps, with evaluations in between.
+  Outcome TrainTable(const std::shared_ptr<kernels::Backend>& backend,
+                     Place place) {
     Random random(31);
     SCOPED_TRACE(random.Trace());
     Outcome outcome;
-    EXPECT_THAT(cluster_->CreateTable("t", spec), IsOk());
     const auto trainer = Join();
-    const auto embedding = MakeOn(std::move(backend), *trainer, options);
+    const auto embedding = MakeOn(backend, *trainer);
     if (embedding == nullptr) return outcome;
     constexpr int64_t kCycles = 4;
     std::vector<std::vector<TokenList>> cycles(kCycles + 1);
@@ -124,7 +130,6 @@ class NgramDeviceTest : public NgramTest {
       EXPECT_THAT(digest, IsOk());
       if (digest.ok()) outcome.digests.push_back(*digest);
     }
-    EXPECT_THAT(cluster_->DeleteTable("t"), IsOk());
     return outcome;
   }
 

@@ -21,7 +21,9 @@ class HeadLossCore;
 class TrainerCore;
 }  // namespace internal
 
-/// Tokens of one head call, T of them; T = 0 is valid.
+/// Tokens of one head call, T of them; T = 0 is valid. Hidden states, targets
+/// and the hidden gradient may be in the GPU's memory, as with `Trainer`; all
+/// else is in the host's.
 struct HeadBatch {
   std::span<const std::byte> hidden;  ///< [T, dim], row-major, `hidden_dtype`.
   DType hidden_dtype = DType::kBf16;  ///< kBf16, kFp32 or kFp16.

@@ -119,6 +119,23 @@ TEST_P(DeviceMemoryTest, TrainingGivesTheBitsOfHostMemory) {
   }
 }
 
+TEST_P(DeviceMemoryTest, HeadCallsGiveTheBitsOfHostMemory) {
+  for (const int32_t count : {1, 2}) {
+    servers_.clear();
+    addresses_.clear();
+    Serve(count);
+    const auto plain = ConnectTo(addresses_, /*one_sided=*/false);
+    const DeviceHeadOutcome wanted = RunHeadIn(*plain, nullptr, count, 22);
+    EXPECT_FALSE(wanted.losses.empty());
+    EXPECT_TRUE(RunHeadIn(*cluster_, device_.get(), count, 22) == wanted);
+    EXPECT_TRUE(RunHeadIn(*cluster_, nullptr, count, 22) == wanted);
+    for (int32_t server = 0; server < count; ++server) {
+      if (GetParam() == Way::kGrpc) continue;
+      EXPECT_EQ(ChannelOf(*cluster_, server).head_count(), 2);
+    }
+  }
+}
+
 TEST_P(DeviceMemoryTest, ADeviceAtFaultEndsTheCallAndTheNextOneServes) {
   Serve(1);
   ASSERT_THAT(cluster_->CreateTable("t", SmallSpec()), IsOk());

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -119,6 +120,8 @@ class DeviceProcessTest
   std::vector<std::string> addresses_;
 };
 
+class MappedDeviceProcessTest : public DeviceProcessTest {};
+
 TEST_P(DeviceProcessTest, TrainingGivesTheBitsOfHostMemory) {
   for (const int32_t count : {1, 2}) {
     Serve(count);
@@ -132,6 +135,17 @@ TEST_P(DeviceProcessTest, TrainingGivesTheBitsOfHostMemory) {
       EXPECT_GE(ChannelOf(*cluster, server).pull_count(), 5);
       EXPECT_GE(ChannelOf(*cluster, server).push_count(), 15);
     }
+  }
+}
+
+TEST_P(DeviceProcessTest, HeadCallsGiveTheBitsOfHostMemory) {
+  for (const int32_t count : {1, 2}) {
+    Serve(count);
+    const auto plain = ConnectTo(addresses_, /*one_sided=*/false);
+    const DeviceHeadOutcome wanted = RunHeadIn(*plain, nullptr, count, 25);
+    EXPECT_FALSE(wanted.losses.empty());
+    const auto cluster = Connect();
+    EXPECT_TRUE(RunHeadIn(*cluster, gpu_.get(), count, 25) == wanted);
   }
 }
 
@@ -212,8 +226,7 @@ TEST_P(DeviceProcessTest, AnNgramCacheOnTheGpuGivesTheBitsOfTheHosts) {
   }
 }
 
-TEST_P(DeviceProcessTest, AKilledClientLeavesTheServerAndItsMemoryFree) {
-  if (!std::get<1>(GetParam())) return;  // Nothing is mapped.
+TEST_P(MappedDeviceProcessTest, AKilledClientLeavesTheServerAndItsMemoryFree) {
   Serve(1);
   const auto cluster = ConnectTo(addresses_, /*one_sided=*/false);
   ASSERT_THAT(cluster->CreateTable("t", SmallSpec()), IsOk());
@@ -234,8 +247,7 @@ TEST_P(DeviceProcessTest, AKilledClientLeavesTheServerAndItsMemoryFree) {
   EXPECT_THAT(*PullFloats(**trainer, {1, 2}), ElementsAre(-2, -2, -1, -1));
 }
 
-TEST_P(DeviceProcessTest, AKilledServerLeavesItsClientAndTheGpuAtWork) {
-  if (!std::get<1>(GetParam())) return;  // Nothing is mapped.
+TEST_P(MappedDeviceProcessTest, AKilledServerLeavesItsClientAndTheGpuAtWork) {
   Serve(1);
   const auto client = StartChild("DeviceSurvivor", {addresses_[0], "x"});
   AwaitTold(*client, "gathering");
@@ -246,15 +258,21 @@ TEST_P(DeviceProcessTest, AKilledServerLeavesItsClientAndTheGpuAtWork) {
   EXPECT_EQ(client->Wait(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Servers, DeviceProcessTest,
-    ::testing::Combine(::testing::Values("cpu", "cuda"), ::testing::Bool()),
-    [](const auto& server) {
-      return std::string("Of") +
-             (std::get<0>(server.param) == std::string("cpu") ? "Cpu"
-                                                              : "Cuda") +
-             (std::get<1>(server.param) ? "Mapped" : "OverGrpc");
-    });
+std::string NameOf(
+    const ::testing::TestParamInfo<DeviceProcessTest::ParamType>& server) {
+  return std::string("Of") +
+         (std::get<0>(server.param) == std::string("cpu") ? "Cpu" : "Cuda") +
+         (std::get<1>(server.param) ? "Mapped" : "OverGrpc");
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, DeviceProcessTest,
+                         ::testing::Combine(::testing::Values("cpu", "cuda"),
+                                            ::testing::Bool()),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Servers, MappedDeviceProcessTest,
+                         ::testing::Combine(::testing::Values("cpu", "cuda"),
+                                            ::testing::Values(true)),
+                         NameOf);
 
 }  // namespace
 }  // namespace rowhouse::testing

@@ -205,6 +205,13 @@ class FailingBackend : public kernels::Backend {
                                   const kernels::MainGrad&, float*) override {
     return Unused();
   }
+  absl::Status AddFloats(const float*, float*, int64_t) override {
+    return Unused();
+  }
+  absl::Status NarrowFloats(const float*, int64_t, kernels::DType,
+                            void*) override {
+    return Unused();
+  }
   absl::Status NgramRowIds(std::span<const int32_t>, int64_t,
                            std::span<int64_t>) override {
     return Unused();
