@@ -136,8 +136,7 @@ class GrpcHeadStream final : public HeadStream {
   bool WriteMerged(const HeadMerged& merged, absl::Time deadline);
   // Whether tokens go beside the messages.
   bool beside() const { return inbox_ != nullptr || link_ != nullptr; }
-  absl::Status SendHidden(std::span<const std::byte> hidden,
-                          const CallContext& context);
+  absl::Status SendHidden(const HeadTokens& tokens, const CallContext& context);
   // Hands on the rows of an answer; returns how many.
   absl::StatusOr<int64_t> LandGradient(const Response& answer, int64_t landed,
                                        kernels::Backend* device,
@@ -367,7 +366,7 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
   if (!written.ok()) return Malformed(written.status());
   if (!*written) return Broken(deadline);
   if (link_ != nullptr && header_.token_count > 0) {
-    ROWHOUSE_RETURN_IF_ERROR(SendHidden(tokens.hidden, context));
+    ROWHOUSE_RETURN_IF_ERROR(SendHidden(tokens, context));
   }
   Response answer;
   int64_t landed = 0;
@@ -387,14 +386,14 @@ absl::Status GrpcHeadStream::Statistics(const HeadTokens& tokens,
 }
 
 // At the turn that the server names.
-absl::Status GrpcHeadStream::SendHidden(std::span<const std::byte> hidden,
+absl::Status GrpcHeadStream::SendHidden(const HeadTokens& tokens,
                                         const CallContext& context) {
   Response answer;
   if (!Read(answer, context.deadline)) return Broken(context.deadline);
   if (answer.link_turn() == 0) {
     return Malformed(absl::InternalError("another answer, wanted a turn"));
   }
-  absl::Status sent = link_->Send(answer.link_turn(), header_, hidden, context);
+  absl::Status sent = link_->Send(answer.link_turn(), header_, tokens, context);
   return sent.ok() ? sent : Malformed(std::move(sent));
 }
 
@@ -430,7 +429,7 @@ absl::StatusOr<int64_t> GrpcHeadStream::LandGradient(
       ROWHOUSE_RETURN_IF_ERROR(inbox_->ReadGradient(header_, device, sink));
     } else if (header_.token_count > 0) {
       ROWHOUSE_RETURN_IF_ERROR(
-          link_->Receive(answer.link_turn(), header_, sink, context));
+          link_->Receive(answer.link_turn(), header_, device, sink, context));
     }
     return header_.token_count;
   }

@@ -1,11 +1,22 @@
 #include "client/internal/head_link.h"
 
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "client/internal/link_rows.h"
 #include "proto/wire/status_macros.h"
 
 namespace rowhouse::client::internal {
+
+namespace {
+
+// The call is made again then, on another path.
+absl::Status LinkFault(const absl::Status& status) {
+  return status.ok() ? status : absl::UnavailableError(status.message());
+}
+
+}  // namespace
 
 std::unique_ptr<HeadLink> HeadLink::Take(std::shared_ptr<ServerLink> link,
                                          const HeadHeader& header,
@@ -22,29 +33,46 @@ HeadLink::~HeadLink() {
 }
 
 absl::Status HeadLink::Send(int64_t turn, const HeadHeader& header,
-                            std::span<const std::byte> hidden,
+                            const HeadTokens& tokens,
                             const CallContext& context) {
   ROWHOUSE_ASSIGN_OR_RETURN(const ServerLink::Transfer transfer,
                             link_->Begin(turn, context));
-  const absl::Status sent =
-      SendTogether(transfer, link_->PatienceOf(context), hidden.data(),
-                   header.token_count, header.hidden_row_bytes());
-  return sent.ok() ? sent : absl::UnavailableError(sent.message());
+  RowSelection all;  // A run of rows; their ids are all one here.
+  all.row_ids.resize(tokens.targets.size());
+  PushCall call;
+  call.selection = &all;
+  call.rows = tokens.hidden.data();
+  call.device = tokens.device;
+  call.row_bytes = header.hidden_row_bytes();
+  return LinkFault(SendRows(transfer, link_->PatienceOf(context), call));
 }
 
 absl::Status HeadLink::Receive(int64_t turn, const HeadHeader& header,
-                               HeadGradientSink sink,
+                               kernels::Backend* device, HeadGradientSink sink,
                                const CallContext& context) {
   ROWHOUSE_ASSIGN_OR_RETURN(const ServerLink::Transfer transfer,
                             link_->Begin(turn, context));
-  const TransferEnd end =
-      ReceiveRows(transfer, link_->PatienceOf(context),
-                  {header.token_count, header.gradient_row_bytes()}, PullCall(),
-                  [&](int64_t first, const kernels::HostPieces& rows) {
-                    return sink(first, rows.pieces().front());
-                  });
+  const LinkedRows rows = {header.token_count, header.gradient_row_bytes()};
+  const kernels::LinkPieces::Patience patience = link_->PatienceOf(context);
+  TransferEnd end;
+  if (device != nullptr && transfer.IsOn(device)) {
+    end.link = transfer.pieces().Receive(
+        rows.row_count, rows.row_bytes, patience,
+        [&](int64_t first, int64_t count, const std::byte* from) {
+          end.caller =
+              sink(first, {{reinterpret_cast<const char*>(from),
+                            static_cast<size_t>(count * rows.row_bytes)},
+                           device});
+          return end.caller;
+        });
+  } else {
+    end = ReceiveRows(transfer, patience, rows, PullCall(),
+                      [&](int64_t first, const kernels::HostPieces& some) {
+                        return sink(first, some.pieces().front());
+                      });
+  }
   ROWHOUSE_RETURN_IF_ERROR(end.caller);
-  return end.link.ok() ? end.link : absl::UnavailableError(end.link.message());
+  return LinkFault(end.link);
 }
 
 }  // namespace rowhouse::client::internal

@@ -1,10 +1,8 @@
 #ifndef ROWHOUSE_CLIENT_INTERNAL_HEAD_LINK_H_
 #define ROWHOUSE_CLIENT_INTERNAL_HEAD_LINK_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,14 +31,17 @@ class HeadLink {
 
   int64_t number() const { return number_; }
 
-  /// Errors: kUnavailable: the link failed.
+  /// Sends all hidden states, out of the host's or a device's memory. Errors:
+  /// kUnavailable: the link failed.
   absl::Status Send(int64_t turn, const HeadHeader& header,
-                    std::span<const std::byte> hidden,
-                    const CallContext& context);
+                    const HeadTokens& tokens, const CallContext& context);
 
-  /// Hands the gradient of all tokens to `sink`. Errors: those, and the sink's.
+  /// Hands the gradient of all tokens to `sink`, in the memory of `device`
+  /// where the link is that device's, else of the host. Errors: those, and the
+  /// sink's.
   absl::Status Receive(int64_t turn, const HeadHeader& header,
-                       HeadGradientSink sink, const CallContext& context);
+                       kernels::Backend* device, HeadGradientSink sink,
+                       const CallContext& context);
 
   /// The server has ended the call.
   void Finish() { finished_ = true; }
