@@ -7,14 +7,18 @@
 #include "client/internal/cluster_core.h"
 #include "gtest/gtest.h"
 #include "kernels/backend.h"
+#include "tests/kernels/require_gpu.h"
 #include "tests/server/one_sided/one_sided_cluster.h"
 #include "tests/testing/status_matchers.h"
 
 namespace rowhouse::testing {
 namespace {
 
-constexpr kernels::BackendOptions kSecondGpu = {
-    .kind = kernels::BackendKind::kCuda, .device_index = 1};
+bool HasSecondGpu() {
+  return kernels::MakeBackend({.kind = kernels::BackendKind::kCuda,
+                               .device_index = kernels::SecondGpu()})
+      .ok();
+}
 
 }  // namespace
 
@@ -33,7 +37,7 @@ std::unique_ptr<client::Cluster> LinkTo(
   options.addresses = addresses;
   options.cluster_id = "test";
   options.one_sided.allow = false;
-  if (kernels::MakeBackend(kSecondGpu).ok()) options.device_index = 1;
+  if (HasSecondGpu()) options.device_index = kernels::SecondGpu();
   options.nccl.least_row_count = 0;
   options.nccl.patience = absl::Seconds(60);
   absl::StatusOr<std::unique_ptr<client::Cluster>> cluster =

@@ -1,5 +1,6 @@
 #include "tests/server/one_sided/child.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "tests/kernels/require_gpu.h"
 
 namespace rowhouse::testing {
 namespace {
@@ -21,9 +23,12 @@ std::unique_ptr<Process> StartChild(const std::string& role,
                                     const std::vector<std::string>& arguments,
                                     const std::string& suite) {
   // By way of env(1): the parent has threads, which may read the environment.
+  static std::atomic<int> count = 0;
   return std::make_unique<Process>(std::vector<std::string>{
       "/usr/bin/env",
       std::string(kArguments) + "=" + absl::StrJoin(arguments, "|"),
+      (kernels::OneGpuAsTwo() ? "NCCL_HOSTID=child" : "ROWHOUSE_CHILD=") +
+          std::to_string(++count),
       "/proc/" + std::to_string(getpid()) + "/exe",
       "--gtest_filter=" + suite + ".DISABLED_" + role,
       "--gtest_also_run_disabled_tests", "--gtest_brief=1"});
