@@ -158,7 +158,8 @@ TEST_P(BackendTest, HostRowsAreLaidDownInOrderOrAtTheirPositions) {
     EXPECT_TRUE(out.Download() == wanted);
   }
   const auto untouched = Array(std::vector<uint8_t>(2, 7));
-  ASSERT_THAT(backend_->PlaceRows("", 2, {}, untouched.data()), IsOk());
+  ASSERT_THAT(backend_->PlaceRows(HostPieces(), 2, {}, untouched.data()),
+              IsOk());
   ASSERT_THAT(backend_->Synchronize(), IsOk());
   EXPECT_THAT(untouched.Download(), ElementsAre(7, 7));
 }
