@@ -80,6 +80,8 @@ class NgramCore {
   absl::Status CheckSteps(int64_t first_step, int64_t step_count) const;
   absl::Status CheckEmbed() const;
   absl::Status CheckFinish(bool has_decision) const;
+  absl::StatusOr<std::vector<int64_t>> WantList(std::span<const Tokens> steps,
+                                                int64_t event) const;
   absl::Status LandNext();
   absl::Status PullInto(std::span<const int64_t> want, int64_t event,
                         bool training, RowSet& rows);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/ngram_core.h"
+#include "client/internal/span_timer.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
@@ -42,24 +43,37 @@ absl::Status NgramCore::CheckSteps(int64_t first_step,
   return absl::OkStatus();
 }
 
+// Of what ends with `event`.
+absl::StatusOr<std::vector<int64_t>> NgramCore::WantList(
+    std::span<const Tokens> steps, int64_t event) const {
+  SpanTimer timer(options_.observer, Stage::kWantList, event);
+  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<int64_t> want, cache_->WantList(steps));
+  timer.End(std::ssize(want));
+  return want;
+}
+
 absl::Status NgramCore::PullInto(std::span<const int64_t> want, int64_t event,
                                  bool training, RowSet& rows) {
+  SpanTimer timer(options_.observer, Stage::kPullWait, event + 1);
   ROWHOUSE_ASSIGN_OR_RETURN(rows,
                             trainer_.Pull(want, cache_->Rows(std::ssize(want)),
                                           {.timeout = options_.timeout,
                                            .exact_event = event,
                                            .training = training}));
+  timer.End(rows.row_count());
   return absl::OkStatus();
 }
 
 // Waits until what was prefetched is in the cache.
 absl::Status NgramCore::LandNext() {
   if (!next_.has_value() || next_->rows.has_value()) return absl::OkStatus();
+  SpanTimer timer(options_.observer, Stage::kPullWait, trainer_.next_event());
   absl::StatusOr<RowSet> rows = next_->pull.Wait();
   if (!rows.ok()) {
     next_.reset();  // `StartCycle` pulls anew.
     return rows.status();
   }
+  timer.End(rows->row_count());
   next_->rows = *std::move(rows);
   contents_ = Contents::kLive;
   return absl::OkStatus();
@@ -78,10 +92,10 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckSteps(first_step, std::ssize(steps)));
   Cycle cycle;
-  ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, cache_->WantList(steps));
+  cycle.event = trainer_.next_event();
+  ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, WantList(steps, cycle.event));
   cycle.last_step = first_step + std::ssize(steps) - 1;
   cycle.step_count = std::ssize(steps);
-  cycle.event = trainer_.next_event();
   if (next_.has_value()) {
     if (next_->want != cycle.want) {
       return OutOfOrder("StartCycle with other steps than were prefetched");
@@ -111,7 +125,8 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
   if (next_.has_value()) return OutOfOrder("PrefetchNextCycle a second time");
   ROWHOUSE_RETURN_IF_ERROR(
       CheckSteps(cycle_->last_step + 1, std::ssize(steps)));
-  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<int64_t> want, cache_->WantList(steps));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<int64_t> want,
+                            WantList(steps, cycle_->event + 1));
   PendingPull pull = trainer_.PullAsync(want, cache_->Rows(std::ssize(want)),
                                         {.timeout = options_.timeout,
                                          .exact_event = cycle_->event,
@@ -133,6 +148,7 @@ absl::Status NgramCore::CheckEmbed() const {
 
 absl::Status NgramCore::Embed(Tokens tokens, std::span<std::byte> out) {
   ROWHOUSE_RETURN_IF_ERROR(CheckEmbed());
+  SpanTimer timer(options_.observer, Stage::kEmbed, trainer_.next_event());
   ROWHOUSE_RETURN_IF_ERROR(
       CheckBytes(out.size(), tokens.size() * cache_->row_bytes()));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<int64_t> row_ids,
@@ -142,7 +158,9 @@ absl::Status NgramCore::Embed(Tokens tokens, std::span<std::byte> out) {
       FindSlots(
           contents_ == Contents::kEvaluation ? evaluation_want_ : cycle_->want,
           row_ids));
-  return cache_->Embed(tokens, slots, out);
+  ROWHOUSE_RETURN_IF_ERROR(cache_->Embed(tokens, slots, out));
+  timer.End(std::ssize(tokens));
+  return absl::OkStatus();
 }
 
 absl::Status NgramCore::AccumulateGradient(
@@ -158,6 +176,7 @@ absl::Status NgramCore::AccumulateGradient(
                                    cycle_->step_count,
                                    " steps, wanted FinishCycle"));
   }
+  SpanTimer timer(options_.observer, Stage::kAccumulate, cycle_->event);
   ROWHOUSE_RETURN_IF_ERROR(CheckBytes(
       gradient.size(), tokens.size() * cache_->gradient_row_bytes()));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<int64_t> row_ids,
@@ -167,6 +186,7 @@ absl::Status NgramCore::AccumulateGradient(
   cycle_->held.push_back({{tokens.begin(), tokens.end()},
                           std::move(slots),
                           {gradient.begin(), gradient.end()}});
+  timer.End(std::ssize(tokens));
   return absl::OkStatus();
 }
 
@@ -189,11 +209,16 @@ absl::Status NgramCore::CheckFinish(bool has_decision) const {
 }
 
 absl::StatusOr<std::vector<std::byte>> NgramCore::CycleGradient() const {
+  SpanTimer timer(options_.observer, Stage::kSum, cycle_->event);
   std::vector<kernels::NgramStep> steps;
   for (const HeldStep& held : cycle_->held) {
     steps.push_back({held.tokens, held.slots, held.gradient.data()});
   }
-  return cache_->SumGradients(steps, std::ssize(cycle_->want));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      std::vector<std::byte> gradient,
+      cache_->SumGradients(steps, std::ssize(cycle_->want)));
+  timer.End(std::ssize(cycle_->want));
+  return gradient;
 }
 
 absl::StatusOr<int64_t> NgramCore::FinishCycle(

@@ -117,6 +117,7 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
   for (int i = 0; i < kMaxGathers; ++i) {
     ROWHOUSE_ASSIGN_OR_RETURN(const TableMapping::Window window,
                               WindowFor(call, mapping, use.number(), context));
+    if (call.watch != nullptr) call.watch->RowsBegin();
     const absl::Status gathered = use.rows().Gather(call.row_ids, out);
     if (after_gather_ != nullptr) after_gather_();
     const absl::StatusOr<int64_t> epoch = use.rows().Finish();
@@ -125,7 +126,8 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
       return std::nullopt;
     }
     if (*epoch == window.epoch) {
-      PullAnswer answer{window.event, /*handle=*/0, count, /*landed=*/true};
+      PullAnswer answer{window.event, /*handle=*/0, count, /*landed=*/true,
+                        Path::kOneSided};
       if (call.landing != nullptr) return answer;
       answer.landed = false;
       ROWHOUSE_RETURN_IF_ERROR(
@@ -196,7 +198,7 @@ absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
   ROWHOUSE_RETURN_IF_ERROR(Unary(stub_, &v1::TransportService::Stub::PushInbox,
                                  context, request, response));
   return PushAnswer{response.event(), response.row_count(),
-                    response.duplicate()};
+                    response.duplicate(), Path::kOneSided};
 }
 
 absl::StatusOr<std::unique_ptr<HeadStream>> OneSidedChannel::OpenHead(

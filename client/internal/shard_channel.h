@@ -18,6 +18,7 @@
 #include "client/internal/row_selection.h"
 #include "kernels/host_pieces.h"
 #include "rowhouse/event_state.h"
+#include "rowhouse/observer.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::client::internal {
@@ -66,6 +67,15 @@ struct ShardStatistics {
   int64_t non_finite_row_count = 0;
 };
 
+/// Told how far a pull has come, on the thread that makes it. A channel that
+/// begins anew tells it anew; not every channel has both.
+class PullWatch {
+ public:
+  virtual ~PullWatch() = default;
+  virtual void IdsSent() = 0;
+  virtual void RowsBegin() = 0;  ///< The shard has begun to answer.
+};
+
 struct PullCall {
   std::string_view table;
   std::span<const int64_t> row_ids;
@@ -78,6 +88,7 @@ struct PullCall {
   /// Where the rows may be put, all of them in order; null where they go to
   /// several places. A channel that does so passes none to the sink.
   std::byte* landing = nullptr;
+  PullWatch* watch = nullptr;  ///< If not null.
 };
 
 struct PullAnswer {
@@ -85,6 +96,7 @@ struct PullAnswer {
   int64_t handle = 0;
   int64_t row_count = 0;
   bool landed = false;  ///< At `PullCall::landing`.
+  Path path = Path::kGrpc;
 };
 
 /// Takes whole rows of an answer, the first of them at position `first_row`; in
@@ -123,6 +135,7 @@ struct PushAnswer {
   int64_t event = 0;
   int64_t row_count = 0;
   bool duplicate = false;
+  Path path = Path::kGrpc;
 };
 
 /// One server, as the library calls it: the boundary between what is decided

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "rowhouse/observer.h"
 #include "rowhouse/survey.h"
 #include "rowhouse/types.h"
 
@@ -61,6 +62,7 @@ struct ClusterOptions {
   int32_t connection_count = 2;
   RetryOptions retry;
   OneSidedOptions one_sided;
+  Observer observer = nullptr;  ///< Told of the calls to shards.
   /// Asks every server who it is. Without it `Connect` calls none, and
   /// `Cluster::servers` is empty: to survey a cluster that is not whole.
   bool check_servers = true;

@@ -24,11 +24,13 @@ config::v1::ServerConfig OneSidedConfig(const std::string& backend,
 }
 
 std::unique_ptr<client::Cluster> ConnectTo(
-    const std::vector<std::string>& addresses, bool one_sided) {
+    const std::vector<std::string>& addresses, bool one_sided,
+    client::Observer observer) {
   client::ClusterOptions options;
   options.addresses = addresses;
   options.cluster_id = "test";
   options.one_sided.allow = one_sided;
+  options.observer = std::move(observer);
   absl::StatusOr<std::unique_ptr<client::Cluster>> cluster =
       client::Cluster::Connect(options);
   EXPECT_THAT(cluster, IsOk());

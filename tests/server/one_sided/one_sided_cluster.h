@@ -22,7 +22,8 @@ config::v1::ServerConfig OneSidedConfig(const std::string& backend,
 
 /// A client of servers of the cluster "test".
 std::unique_ptr<client::Cluster> ConnectTo(
-    const std::vector<std::string>& addresses, bool one_sided = true);
+    const std::vector<std::string>& addresses, bool one_sided = true,
+    client::Observer observer = nullptr);
 
 /// The one-sided channel of a client that may have one.
 client::internal::OneSidedChannel& ChannelOf(const client::Cluster& cluster,
