@@ -16,6 +16,7 @@
 #   profile   what ncu says of the kernels that `speed` times (profile.csv)
 #   suite     every operation of the backend (suite.json)
 #   demo      the demo trains with --backend=cuda
+#   cycle     whole training cycles over every transport (cycle/)
 #
 # Without stages: machine correct sanitize speed peers. A stage ends at its own
 # limit, all of them together after N seconds (560); those for which no time is
@@ -33,7 +34,7 @@ while (($# > 0)); do
     --out) out=$2; shift ;;
     --seconds) budget=$2; shift ;;
     --device) device=$2; shift ;;
-    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo)
+    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo | cycle)
       stages+=("$1") ;;
     *)
       echo "$1 is no stage and no flag; the head of $0 lists both" >&2
@@ -262,6 +263,17 @@ demo() {
     [[ -n $recorded && $digest == "$recorded "* ]] || failed=1
     kill -TERM "$server"
     wait "$server" || failed=1
+  done
+  return $failed
+}
+
+# An eighth of the n-gram table, then all of it; in each cycle 393,216 rows.
+cycle_limit=400
+cycle() {
+  local rows failed=0
+  for rows in 10575360 84602880; do
+    "$root/bench/cycle.sh" --bin="$bin" --backend=cuda --device="$device" \
+      --rows=$rows --spans --out="$out/cycle/$rows" || failed=1
   done
   return $failed
 }
