@@ -140,8 +140,8 @@ def measure(tool, addresses, options, transport, prefetch, scale, path):
     return report
 
 
-def measure_all(tool, addresses, options, folder):
-    """Every run, and the paths of their pictures, all of one scale: that of the
+def measure_all(tool, server, options, folder):
+    """Every run, each with servers of its own, and the paths of their pictures, all of one scale: that of the
     first, which is the slowest."""
     reports, pictures, scale = [], [], None
     for transport in TRANSPORTS:
@@ -151,8 +151,9 @@ def measure_all(tool, addresses, options, folder):
             print(f"  {transport}, ids "
                   f"{'in the cycle before' if prefetch else 'when it begins'}",
                   file=sys.stderr, flush=True)
-            reports.append(measure(tool, addresses, options, transport,
-                                   prefetch, scale, path))
+            with servers(server, options, folder) as addresses:
+                reports.append(measure(tool, addresses, options, transport,
+                                       prefetch, scale, path))
             scale = scale or reports[0]["timeline_seconds"]
             pictures.append(path)
     return reports, pictures
@@ -194,7 +195,7 @@ def summary(reports):
                                 for r in reports])
     rows.append(["trainer at work"] + [f"{r['work_share']:.0%}"
                                        for r in reports])
-    rows.append(["pull behind work"] + [
+    rows.append(["travel behind work"] + [
         f"{r['pull']['share_behind_work']:.0%}" for r in reports])
     return aligned(rows)
 
@@ -216,8 +217,7 @@ def main(arguments):
     tool, server = programs(options)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        with servers(server, options, folder) as addresses:
-            runs, paths = measure_all(tool, addresses, options, folder)
+        runs, paths = measure_all(tool, server, options, folder)
         pictures = [path.read_text(encoding="utf-8") for path in paths]
         if options.spans:
             for path in paths:

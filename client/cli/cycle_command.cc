@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<CycleClient>> ConnectTrainers(
 absl::StatusOr<CycleTrace> Measure(const Context& context,
                                    const std::vector<CycleClient>& clients,
                                    const CycleLoad& load) {
-  Progress progress("bench", load.warm_up_count + load.cycle_count,
+  Progress progress("bench", load.warm_up_count + load.cycle_count + 1,
                     Progress::Unit::kEvents, StderrScreen(context.quiet));
   return RunCycles(clients, load,
                    [&](int64_t cycles) { progress.Update(cycles); });

@@ -78,6 +78,14 @@ std::string LoadText(const CycleBench& bench, const CycleSummary& summary) {
       Count(std::llround(PerCycle(summary.row_count, summary))), " rows");
 }
 
+// What overlaps.
+std::string WorkText(const CycleSummary& summary) {
+  return absl::StrCat("the trainer works ",
+                      Percent(ShareOf(summary.work, summary.total)), ", and ",
+                      Percent(ShareOf(summary.pull.hidden, summary.pull.total)),
+                      " of ids' and rows' travel is behind that");
+}
+
 const char* NameOf(TokenLaw law) {
   switch (law) {
     case TokenLaw::kUniform:
@@ -117,11 +125,7 @@ std::string TimelineTitle(const CycleBench& bench,
 }
 
 std::string TimelineNote(const CycleBench& bench, const CycleSummary& summary) {
-  return absl::StrCat(LoadText(bench, summary), "; the trainer works ",
-                      Percent(ShareOf(summary.work, summary.total)),
-                      ", pulls are ",
-                      Percent(ShareOf(summary.pull.hidden, summary.pull.total)),
-                      " behind that work");
+  return absl::StrCat(LoadText(bench, summary), "; ", WorkText(summary));
 }
 
 std::string CycleText(const CycleBench& bench, const CycleSummary& summary,
@@ -141,11 +145,8 @@ std::string CycleText(const CycleBench& bench, const CycleSummary& summary,
       bench.load.prefetch ? "in the cycle before" : "when a cycle begins",
       "\n\n", text.ToString(color), "\ncycle ",
       Milliseconds(summary.cycles.Quantile(0.5)), " ms, ",
-      Figure(TokensPerSecond(bench, summary)), " tokens/s. The trainer works ",
-      Percent(ShareOf(summary.work, summary.total)),
-      " of it; of the time of its pulls ",
-      Percent(ShareOf(summary.pull.hidden, summary.pull.total)),
-      " is behind that work\n");
+      Figure(TokensPerSecond(bench, summary)), " tokens/s; ", WorkText(summary),
+      "\n");
 }
 
 Json CycleJson(const CycleBench& bench, const CycleSummary& summary) {

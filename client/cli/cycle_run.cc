@@ -51,8 +51,7 @@ class CycleTrainer {
         embedding_(std::move(embedding)),
         rows_(load.token_count * trainer_->table().row_bytes()) {
     TokenSource source(load.law, load.seed + trainer_->rank());
-    // Of the cycle after the last one, too.
-    for (int64_t i = 0; i <= cycle_count(); ++i) {
+    for (int64_t i = 0; i < cycle_count(); ++i) {
       std::vector<std::vector<int32_t>>& steps = tokens_.emplace_back();
       for (int32_t step = 0; step < load.step_count; ++step) {
         steps.push_back(source.Next(load.token_count));
@@ -60,8 +59,10 @@ class CycleTrainer {
     }
   }
 
+  // The last one is not measured: what the one before it left under way ends in
+  // it.
   int64_t cycle_count() const {
-    return load_.warm_up_count + load_.cycle_count;
+    return load_.warm_up_count + load_.cycle_count + 1;
   }
   client::Trainer& trainer() { return *trainer_; }
 
@@ -70,9 +71,7 @@ class CycleTrainer {
       ROWHOUSE_RETURN_IF_ERROR(RunCycle(cycle));
       if (trainer_->rank() == 0) watch(cycle + 1);
     }
-    // The last cycle lasts until another one could begin.
-    ROWHOUSE_RETURN_IF_ERROR(Start(cycle_count()));
-    return embedding_->DropCycle();
+    return absl::OkStatus();
   }
 
   // Waits for each event, so that it is told when it was applied.
@@ -93,14 +92,11 @@ class CycleTrainer {
     return {tokens_[cycle].begin(), tokens_[cycle].end()};
   }
 
-  absl::Status Start(int64_t cycle) {
-    if (cycle >= load_.warm_up_count) starts_.push_back(absl::Now());
-    return embedding_->StartCycle(cycle * load_.step_count, StepsOf(cycle));
-  }
-
   absl::Status RunCycle(int64_t cycle) {
-    ROWHOUSE_RETURN_IF_ERROR(Start(cycle));
-    if (load_.prefetch) {
+    if (cycle >= load_.warm_up_count) starts_.push_back(absl::Now());
+    ROWHOUSE_RETURN_IF_ERROR(
+        embedding_->StartCycle(cycle * load_.step_count, StepsOf(cycle)));
+    if (load_.prefetch && cycle + 1 < cycle_count()) {
       ROWHOUSE_RETURN_IF_ERROR(
           embedding_->PrefetchNextCycle(StepsOf(cycle + 1)));
     }

@@ -82,7 +82,7 @@ struct CycleClient {
 
 /// Runs the load on an n-gram table that has as many trainers as `clients` and
 /// room for their rows. `watch` is told how many cycles rank 0 has behind it,
-/// on one thread.
+/// on one thread; there is one more than measured and before those.
 ///
 /// Errors: the first of a trainer's calls, which ends those of all others too.
 absl::StatusOr<CycleTrace> RunCycles(

@@ -184,7 +184,7 @@ class Summary {
         Add(cycle.Of({rows_[row].stage}), cycle.Rows(rows_[row].stage), work,
             result_.stages[row]);
       }
-      Add(cycle.Of({Stage::kSendIds, Stage::kAwaitRows, Stage::kTakeRows}),
+      Add(cycle.Of({Stage::kSendIds, Stage::kTakeRows}),
           cycle.Rows(Stage::kTakeRows), work, result_.pull);
       Add(EventOf(find(rank0)), 0, work, event_);
       AddWhole({trainer.starts[i], trainer.starts[i + 1]}, trainer.model, work,

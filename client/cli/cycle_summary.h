@@ -27,7 +27,7 @@ struct StageSummary {
 struct CycleSummary {
   Latencies cycles;
   std::vector<StageSummary> stages;  ///< In the order of a cycle.
-  /// A pull whole, from its ids to its last row.
+  /// What travels for a pull, ids and rows, without the wait for the event.
   StageSummary pull;
   absl::Duration work;    ///< Of all cycles, what the trainers' threads worked.
   absl::Duration total;   ///< All cycles of all trainers.

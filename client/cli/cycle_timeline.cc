@@ -87,7 +87,7 @@ class Maker {
     for (size_t i = first; i < starts.size(); ++i) {
       timeline_.marks.push_back(
           {starts[i] - zero_,
-           absl::StrCat("event ",
+           absl::StrCat("cycle of event ",
                         trace.first_event + static_cast<int64_t>(i))});
     }
   }

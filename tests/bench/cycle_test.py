@@ -34,14 +34,14 @@ class SummaryTest(unittest.TestCase):
             report("TCP", False, {"ids sent": 0.004, "push": 0.1}),
             report("one-sided", True, {"push": 0.05, "model": 0.02})])
         self.assertEqual(text.splitlines(), [
-            "ms of a cycle     TCP, late  one-sided, ahead",
-            "ids sent          4",
-            "push              100        50",
-            "model                        20",
-            "cycle             250        250",
-            "tokens/s          7.86e+05   7.86e+05",
-            "trainer at work   50%        50%",
-            "pull behind work  12%        12%"])
+            "ms of a cycle       TCP, late  one-sided, ahead",
+            "ids sent            4",
+            "push                100        50",
+            "model                          20",
+            "cycle               250        250",
+            "tokens/s            7.86e+05   7.86e+05",
+            "trainer at work     50%        50%",
+            "travel behind work  12%        12%"])
 
     def test_pictures_stand_below_each_other(self):
         one = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="{}">' \
@@ -72,7 +72,7 @@ class RunTest(unittest.TestCase):
                 code = cycle.main(["--quick", "--servers=2", "--spans",
                                    f"--bin={folder}", f"--out={folder}/out"])
             self.assertEqual(code, 0)
-            self.assertIn("pull behind work", said.getvalue())
+            self.assertIn("travel behind work", said.getvalue())
             (path,) = (folder / "out").glob("*-cycle.json")
             written = json.loads(path.read_text(encoding="utf-8"))
             picture = xml.etree.ElementTree.parse(path.with_suffix(".svg"))

@@ -99,10 +99,11 @@ TEST(CycleSummaryTest, ShardsThatWorkAtOnceCountOnce) {
 TEST(CycleSummaryTest, APullBelongsToTheCycleThatItIsFor) {
   const CycleSummary summary = Summarize(TwoCycles(), 100, 10);
   EXPECT_EQ(Find(summary, "ids sent").size_bytes(), (6 + 5) * 8);
-  // 950 to 1020, and 1030 to 1130.
-  EXPECT_EQ(summary.pull.total, absl::Milliseconds(170));
-  // Of these the trainer worked from 1030 to 1070.
-  EXPECT_EQ(summary.pull.hidden, absl::Milliseconds(40));
+  // 950 to 960 and 1000 to 1020; 1030 to 1040 and 1110 to 1130.
+  EXPECT_EQ(summary.pull.total, absl::Milliseconds(60));
+  // The trainer worked from 1020 to 1070, and from 1130 on.
+  EXPECT_EQ(summary.pull.hidden, absl::Milliseconds(10));
+  EXPECT_EQ(Find(summary, "rows awaited").hidden, absl::Milliseconds(30));
   EXPECT_EQ(summary.row_count, 15);
 }
 
@@ -150,7 +151,7 @@ TEST(CycleTimelineTest, WhatMayOverlapHasLanesOfItsOwn) {
   EXPECT_EQ(timeline.length, absl::Milliseconds(300));
   ASSERT_EQ(timeline.marks.size(), 3);
   EXPECT_EQ(timeline.marks[1].at, absl::Milliseconds(100));
-  EXPECT_EQ(timeline.marks[1].name, "event 4");
+  EXPECT_EQ(timeline.marks[1].name, "cycle of event 4");
   // The commit, and what then passed until shard 0 had applied the event.
   const auto& event = timeline.lanes[5].bars;
   ASSERT_EQ(event.size(), 2);

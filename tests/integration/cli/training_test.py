@@ -237,10 +237,14 @@ class CycleTest(CliTest):
 
     def test_a_prefetched_pull_is_under_way_while_the_trainer_works(self):
         flags = (*self.FLAGS, "--model-ms=20")
-        ahead = self.json(*flags)["pull"]["share_behind_work"]
-        self.assertGreater(ahead, 0.2)
-        late = self.json(*flags, "--no-prefetch")["pull"]["share_behind_work"]
-        self.assertEqual(late, 0)
+        ahead, late = (
+            {stage["stage"]: stage["share_behind_work"]
+             for stage in self.json(*flags, *more)["stages"]
+             if "share_behind_work" in stage}
+            for more in ((), ("--no-prefetch",)))
+        self.assertGreater(ahead["rows awaited"], 0.2)
+        for name in ("ids sent", "rows awaited", "rows taken"):
+            self.assertEqual(late[name], 0)
 
     def test_a_time_line_is_drawn_and_its_spans_are_written(self):
         picture = self.folder / "cycle.svg"
@@ -261,7 +265,7 @@ class CycleTest(CliTest):
             self.assertLessEqual(span["begin"], span["end"])
         events = {span["event"] for span in trainer["spans"]
                   if span["stage"] == "commit"}
-        self.assertEqual(events, {1, 2, 3, 4, 5})
+        self.assertLessEqual({1, 2, 3, 4, 5}, events)
 
     def test_what_cannot_be_is_refused_before_a_table_is_made(self):
         self.refused(2, "ends in .svg", *self.FLAGS, "--timeline=cycle.png")
