@@ -139,7 +139,9 @@ absl::StatusOr<int> RunCycleBench(const Context& context,
   bench.load.prefetch = !flags.no_prefetch;
   bench.load.law = flags.zipf ? TokenLaw::kZipf : TokenLaw::kUniform;
   bench.load.model_time = absl::Milliseconds(flags.model_milliseconds);
-  bench.load.timeout = context.connection.work_timeout();
+  // A wait for an event takes as long as the cycle before it.
+  bench.load.timeout = context.connection.work_timeout() +
+                       bench.load.model_time * bench.load.step_count;
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
                             Connect(context.connection));
   bench.table.server_count = static_cast<int32_t>(cluster->servers().size());

@@ -1,5 +1,6 @@
 #include "client/cli/cycle_run.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/internal/trainer_core.h"
 #include "proto/wire/status_macros.h"
 #include "rowhouse/ngram_embedding.h"
 #include "rowhouse/trainer.h"
@@ -27,6 +29,9 @@ client::NgramOptions OptionsOf(const CycleLoad& load, SpanLog& log) {
   options.observer = log.observer();
   return options;
 }
+
+// So many cycles have tokens of their own; then the first come again.
+constexpr int64_t kKinds = 8;
 
 // One trainer's part of the load.
 class CycleTrainer {
@@ -51,7 +56,7 @@ class CycleTrainer {
         embedding_(std::move(embedding)),
         rows_(load.token_count * trainer_->table().row_bytes()) {
     TokenSource source(load.law, load.seed + trainer_->rank());
-    for (int64_t i = 0; i < cycle_count(); ++i) {
+    for (int64_t i = 0; i < std::min(cycle_count(), kKinds); ++i) {
       std::vector<std::vector<int32_t>>& steps = tokens_.emplace_back();
       for (int32_t step = 0; step < load.step_count; ++step) {
         steps.push_back(source.Next(load.token_count));
@@ -89,7 +94,8 @@ class CycleTrainer {
 
  private:
   std::vector<client::Tokens> StepsOf(int64_t cycle) const {
-    return {tokens_[cycle].begin(), tokens_[cycle].end()};
+    const auto& steps = tokens_[cycle % kKinds];
+    return {steps.begin(), steps.end()};
   }
 
   absl::Status RunCycle(int64_t cycle) {
@@ -102,7 +108,7 @@ class CycleTrainer {
     }
     for (const client::Tokens& tokens : StepsOf(cycle)) {
       ROWHOUSE_RETURN_IF_ERROR(embedding_->Embed(tokens, rows_));
-      AwaitModel();
+      ROWHOUSE_RETURN_IF_ERROR(AwaitModel());
       // What was embedded serves as its gradient.
       ROWHOUSE_RETURN_IF_ERROR(embedding_->AccumulateGradient(tokens, rows_));
     }
@@ -113,17 +119,22 @@ class CycleTrainer {
         .status();
   }
 
-  void AwaitModel() {
-    if (load_.model_time <= absl::ZeroDuration()) return;
+  absl::Status AwaitModel() {
+    if (load_.model_time <= absl::ZeroDuration()) return absl::OkStatus();
+    client::internal::TrainerCore& core = *trainer_->core();
     const absl::Time begin = absl::Now();
-    absl::SleepFor(load_.model_time);
+    if (!core.stop().WaitUntil(core.cluster().clock(),
+                               begin + load_.model_time)) {
+      return absl::CancelledError("the run ends");
+    }
     model_.push_back({begin, absl::Now()});
+    return absl::OkStatus();
   }
 
   const CycleLoad& load_;
   const std::unique_ptr<client::Trainer> trainer_;
   const std::unique_ptr<client::NgramEmbedding> embedding_;
-  std::vector<std::vector<std::vector<int32_t>>> tokens_;  // By cycle and step.
+  std::vector<std::vector<std::vector<int32_t>>> tokens_;  // By kind and step.
   std::vector<std::byte> rows_;
   std::vector<Interval> model_;
   std::vector<absl::Time> starts_;

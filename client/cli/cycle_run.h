@@ -19,7 +19,8 @@
 namespace rowhouse::cli {
 
 /// Cycles of an n-gram embedding: every trainer, a thread, embeds its steps'
-/// tokens, hands in gradients, and ends each cycle with an event.
+/// tokens, hands in gradients, and ends each cycle with an event. Tokens come
+/// again after eight cycles.
 struct CycleLoad {
   std::string table;
   int64_t token_count = 49152;  ///< Of a step of a trainer.

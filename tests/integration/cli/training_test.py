@@ -275,7 +275,9 @@ class CycleTest(CliTest):
         self.refused(2, "--batch", *self.FLAGS, "--batch=4")
 
     def test_an_interrupt_leaves_nothing_behind(self):
-        process = self.start(*self.FLAGS, "--model-ms=50", "--cycles=10000")
+        process = self.start("bench", "--cycle", "--rows=5000", "--dim=8",
+                             "--tokens=100", "--cycles=2000",
+                             "--model-ms=50")
         self.assertIn("bench [", process.stderr.readline())
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
