@@ -65,6 +65,7 @@ class NgramCore {
   };
 
   struct NextCycle {
+    std::vector<std::vector<int32_t>> tokens;  ///< By step.
     std::vector<int64_t> want;
     PendingPull pull;
     std::optional<RowSet> rows;  ///< Once landed.
@@ -82,6 +83,7 @@ class NgramCore {
   absl::Status CheckFinish(bool has_decision) const;
   absl::StatusOr<std::vector<int64_t>> WantList(std::span<const Tokens> steps,
                                                 int64_t event) const;
+  bool IsNext(std::span<const Tokens> steps) const;
   absl::Status LandNext();
   absl::Status PullInto(std::span<const int64_t> want, int64_t event,
                         bool training, RowSet& rows);

@@ -1,5 +1,6 @@
 // The order of an n-gram embedding's calls.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -64,6 +65,15 @@ absl::Status NgramCore::PullInto(std::span<const int64_t> want, int64_t event,
   return absl::OkStatus();
 }
 
+// Whether these steps are those that were prefetched, whose want list is known.
+bool NgramCore::IsNext(std::span<const Tokens> steps) const {
+  return next_.has_value() &&
+         std::equal(steps.begin(), steps.end(), next_->tokens.begin(),
+                    next_->tokens.end(), [](const Tokens& a, const Tokens& b) {
+                      return std::equal(a.begin(), a.end(), b.begin(), b.end());
+                    });
+}
+
 // Waits until what was prefetched is in the cache.
 absl::Status NgramCore::LandNext() {
   if (!next_.has_value() || next_->rows.has_value()) return absl::OkStatus();
@@ -93,7 +103,11 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
   ROWHOUSE_RETURN_IF_ERROR(CheckSteps(first_step, std::ssize(steps)));
   Cycle cycle;
   cycle.event = trainer_.next_event();
-  ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, WantList(steps, cycle.event));
+  if (IsNext(steps)) {
+    cycle.want = next_->want;
+  } else {
+    ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, WantList(steps, cycle.event));
+  }
   cycle.last_step = first_step + std::ssize(steps) - 1;
   cycle.step_count = std::ssize(steps);
   if (next_.has_value()) {
@@ -131,7 +145,10 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
                                         {.timeout = options_.timeout,
                                          .exact_event = cycle_->event,
                                          .training = true});
-  next_.emplace(NextCycle{std::move(want), std::move(pull), std::nullopt});
+  next_.emplace(NextCycle{{}, std::move(want), std::move(pull), std::nullopt});
+  for (const Tokens& tokens : steps) {
+    next_->tokens.emplace_back(tokens.begin(), tokens.end());
+  }
   return absl::OkStatus();
 }
 

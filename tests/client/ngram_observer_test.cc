@@ -69,8 +69,23 @@ TEST_F(NgramObserverTest, ACyclesWorkIsToldInItsOrder) {
   ASSERT_THAT(embedding_->FinishCycle(Scalars()), IsOk());
   EXPECT_THAT(Take(), ElementsAre(FieldsAre(Stage::kSum, 1, want)));
   ASSERT_THAT(embedding_->StartCycle(2, Views(next_)), IsOk());
+  // The want list was made when it was prefetched.
+  EXPECT_THAT(Take(), ElementsAre(FieldsAre(Stage::kPullWait, 2, next)));
+}
+
+TEST_F(NgramObserverTest, OtherTokensOfTheSameRowsMakeTheirWantListAnew) {
+  const std::vector<TokenList> turned = {next_[1], next_[0]};
+  const auto next = std::ssize(*embedding_->WantList(Views(next_)));
+  ASSERT_THAT(embedding_->StartCycle(0, Views(steps_)), IsOk());
+  ASSERT_THAT(embedding_->PrefetchNextCycle(Views(next_)), IsOk());
+  ASSERT_THAT(Step(*embedding_, steps_[0], 1), IsOk());
+  ASSERT_THAT(Step(*embedding_, steps_[1], 1), IsOk());
+  ASSERT_THAT(embedding_->FinishCycle(Scalars()), IsOk());
+  Take();
+  ASSERT_THAT(embedding_->StartCycle(2, Views(turned)), IsOk());
   EXPECT_THAT(Take(), ElementsAre(FieldsAre(Stage::kWantList, 2, next),
                                   FieldsAre(Stage::kPullWait, 2, next)));
+  EXPECT_THAT(Embed(*embedding_, turned[1]), IsOk());
 }
 
 TEST_F(NgramObserverTest, WhatFailsIsNotTold) {
