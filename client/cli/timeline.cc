@@ -17,6 +17,7 @@ constexpr double kLaneHeight = 24;
 constexpr double kBarHeight = 18;
 constexpr double kBottom = 44;
 constexpr double kThinnest = 0.6;  // Of a bar.
+constexpr double kMarkWidth = 90;
 constexpr int kTicks = 9;
 
 double BottomOf(const Timeline& timeline) {
@@ -55,7 +56,7 @@ class Drawing {
       picture_.Rect(x, 55, 11, 11,
                     absl::StrCat("fill=\"", svg::Escape(entry.color), "\""));
       picture_.Text(x + 15, 65, "", entry.name);
-      x += 34 + 6.6 * static_cast<double>(entry.name.size());
+      x += 28 + 6.3 * static_cast<double>(entry.name.size());
     }
   }
 
@@ -92,7 +93,11 @@ class Drawing {
     const double x = Pixel(mark.at);
     picture_.Line(x, kTop - 10, x, bottom_,
                   "stroke=\"#333\" stroke-dasharray=\"2 3\"");
-    picture_.Text(x + 3, kTop - 6, "font-size=\"10\"", mark.name);
+    const bool at_edge = x + kMarkWidth > kWidth;
+    picture_.Text(
+        at_edge ? x - 3 : x + 3, kTop - 6,
+        at_edge ? "font-size=\"10\" text-anchor=\"end\"" : "font-size=\"10\"",
+        mark.name);
   }
 
   const Timeline& timeline_;

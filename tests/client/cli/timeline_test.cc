@@ -60,6 +60,16 @@ TEST(TimelineTest, WhatLiesOutsideIsLeftOut) {
   EXPECT_THAT(svg, Not(HasSubstr(">event 9<")));
 }
 
+TEST(TimelineTest, AMarksNameStaysWithinThePicture) {
+  Timeline timeline = Small();
+  timeline.marks = {{Ms(50), "event 2"}, {Ms(100), "event 3"}};
+  const std::string svg = RenderSvg(timeline);
+  EXPECT_THAT(svg, HasSubstr("<text x=\"616.0\" y=\"86.0\" font-size=\"10\">"
+                             "event 2<"));
+  EXPECT_THAT(svg, HasSubstr("<text x=\"1073.0\" y=\"86.0\" font-size=\"10\" "
+                             "text-anchor=\"end\">event 3<"));
+}
+
 TEST(TimelineTest, AShortBarIsStillToBeSeen) {
   Timeline timeline = Small();
   timeline.lanes[0].bars = {{Ms(10), Ms(10.001), "#777", "short"}};
