@@ -205,7 +205,7 @@ def source():
     bundled = ROOT / "COMMIT"
     if not bundled.exists():
         return machine.source(str(ROOT))
-    commit, _, dirty = bundled.read_text(encoding="utf-8").strip().partition(
+    commit, dirty, _ = bundled.read_text(encoding="utf-8").strip().partition(
         "-dirty")
     return {"commit": commit, "dirty": bool(dirty)}
 

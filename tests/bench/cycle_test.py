@@ -10,6 +10,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -59,6 +60,18 @@ class OptionsTest(unittest.TestCase):
         quick = cycle.parse(["--quick", "--tokens=7"])
         self.assertEqual((quick.tokens, quick.dim), (7, 16))
         self.assertEqual(quick.out, ROOT / "build/bench")
+
+
+class SourceTest(unittest.TestCase):
+    def test_a_bundle_names_its_commit(self):
+        with tempfile.TemporaryDirectory() as name, \
+                unittest.mock.patch.object(cycle, "ROOT", pathlib.Path(name)):
+            file = pathlib.Path(name) / "COMMIT"
+            file.write_text("abc123-dirty\n", encoding="utf-8")
+            self.assertEqual(cycle.source(), {"commit": "abc123", "dirty": True})
+            file.write_text("abc123\n", encoding="utf-8")
+            self.assertEqual(cycle.source(),
+                             {"commit": "abc123", "dirty": False})
 
 
 class RunTest(unittest.TestCase):
