@@ -19,6 +19,7 @@
 #   two       what needs two GPUs: transports between processes on them, and
 #             their speed (two.json)
 #   table2    the whole n-gram table and an LM head on two GPUs, two trainers
+#   cycle     whole training cycles over every transport (cycle/)
 #
 # Without stages: machine correct sanitize speed peers. A stage ends at its own
 # limit, all of them together after N seconds (560); those for which no time is
@@ -36,7 +37,7 @@ while (($# > 0)); do
     --out) out=$2; shift ;;
     --seconds) budget=$2; shift ;;
     --device) device=$2; shift ;;
-    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo | two | table2)
+    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo | cycle | two | table2)
       stages+=("$1") ;;
     *)
       echo "$1 is no stage and no flag; the head of $0 lists both" >&2
@@ -300,6 +301,17 @@ table2() {
   CUDA_VISIBLE_DEVICES=$pair NCCL_NVLS_ENABLE=0 ROWHOUSE_REQUIRE_GPU=1 \
     ROWHOUSE_REQUIRE_TWO_GPUS=1 "$bin/rowhouse_gpu_tests" \
     --gtest_filter='*WholeModel*/cuda'
+}
+
+# An eighth of the n-gram table, then all of it; in each cycle 393,216 rows.
+cycle_limit=400
+cycle() {
+  local rows failed=0
+  for rows in 10575360 84602880; do
+    "$root/bench/cycle.sh" --bin="$bin" --backend=cuda --device="$device" \
+      --rows=$rows --spans --out="$out/cycle/$rows" || failed=1
+  done
+  return $failed
 }
 
 # A stage runs as a process of its own, which its time limit ends with all that

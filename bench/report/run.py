@@ -74,11 +74,11 @@ def make_room(folder):
         sys.exit(f"cannot write to {folder}: {fault.strerror}")
 
 
-def build():
-    """Builds the release preset; returns its folder."""
+def build(*targets):
+    """Builds targets of the release preset; returns its folder."""
     for command in (["cmake", "--preset", "release"],
                     ["cmake", "--build", "--preset", "release", "--parallel",
-                     str(os.cpu_count()), "--target", "benchmarks"]):
+                     str(os.cpu_count()), "--target", *targets]):
         if subprocess.run(command, cwd=ROOT, check=False,
                           stdout=sys.stderr).returncode != 0:
             sys.exit(f"{' '.join(command)} failed")
@@ -229,7 +229,7 @@ def main(arguments):
     options = parse(arguments)
     make_room(options.out)
     facts = machine.machine()  # Before a build adds to the load.
-    report = measure(options, options.build or build(), facts)
+    report = measure(options, options.build or build("benchmarks"), facts)
     failures = [f"{name} {end}" for name, end in report["failed"].items()]
     if not report["results"]:
         sys.exit("; ".join(failures) or f"no case matches {options.filter}")

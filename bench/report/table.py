@@ -52,7 +52,11 @@ def _row(result):
 def table(results):
     """Aligned columns; medians, and in brackets the least and the most."""
     rows = [["case", "time", "rate", "of ceiling", "CPU s/GB"]]
-    rows += [_row(result) for result in results]
+    return aligned(rows + [_row(result) for result in results])
+
+
+def aligned(rows):
+    """Rows of texts, each column as wide as its widest."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()

@@ -55,6 +55,20 @@ Json ToJson(const OperationReport& operation, const BenchReport& report) {
 
 }  // namespace
 
+client::TableSpec SpecOf(const BenchTable& table) {
+  client::TableSpec spec;
+  spec.row_count = table.row_count;
+  spec.dim = table.dim;
+  spec.row_dtype =
+      table.dtype == "fp32" ? client::DType::kFp32 : client::DType::kBf16;
+  spec.gradient_dtype = spec.row_dtype;
+  spec.shard_count = table.server_count;
+  // Rows of zeros would be pages that nobody has touched.
+  spec.initializer = {client::Initializer::Kind::kUniform, 1, 0.02F};
+  spec.gradient_reduction = client::GradientReduction::kSum;
+  return spec;
+}
+
 std::string ReportText(const BenchTable& table, const BenchLoad& load,
                        const BenchReport& report, bool color) {
   TextTable text({{"operation"},

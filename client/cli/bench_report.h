@@ -6,6 +6,7 @@
 
 #include "client/cli/bench_run.h"
 #include "client/cli/json.h"
+#include "rowhouse/types.h"
 
 namespace rowhouse::cli {
 
@@ -16,6 +17,9 @@ struct BenchTable {
   std::string dtype = "bf16";
   int32_t server_count = 1;
 };
+
+/// Its rows, shards and types, for trainers' gradients that are added.
+client::TableSpec SpecOf(const BenchTable& table);
 
 /// What was measured, for people.
 ///

@@ -44,6 +44,7 @@ absl::StatusOr<client::ClusterOptions> ToOptions(const ConnectionFlags& flags) {
   }
   options.cluster_id = flags.cluster_id;
   options.connect_timeout = flags.timeout();
+  options.one_sided.allow = !flags.no_one_sided;
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
     return BadFlag(
         "--tls-certificate and --tls-key: one alone, wanted both or none");

@@ -25,6 +25,7 @@ struct ConnectionFlags {
   std::string tls_certificate;
   std::string tls_key;
   std::string tls_server_name;
+  bool no_one_sided = false;  ///< Rows travel over gRPC.
 
   /// For servers to answer.
   absl::Duration timeout() const {

@@ -10,6 +10,7 @@
 #include "client/internal/grpc_shard_channel.h"
 #include "client/internal/link_channel.h"
 #include "client/internal/map_backend.h"
+#include "client/internal/observed_channel.h"
 #include "client/internal/one_sided_channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -98,6 +99,11 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Connect(
     if (options.one_sided.allow) {
       channel = std::make_unique<internal::OneSidedChannel>(
           std::move(channel), connections.front(), map_backend);
+    }
+    if (options.observer != nullptr) {
+      channel = std::make_unique<internal::ObservedChannel>(
+          std::move(channel), static_cast<int32_t>(channels.size()),
+          options.observer);
     }
     channels.push_back(std::move(channel));
   }

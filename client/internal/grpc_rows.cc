@@ -119,7 +119,12 @@ absl::StatusOr<PullAnswer> PullOverGrpc(
   absl::Status landed = absl::OkStatus();
   grpc::ByteBuffer received;
   if (stream.WriteLast(wire::ToByteBuffer(ToProto(pull)))) {
+    if (pull.watch != nullptr) pull.watch->IdsSent();
+    bool first = true;
     while (stream.Read(received)) {
+      if (std::exchange(first, false) && pull.watch != nullptr) {
+        pull.watch->RowsBegin();
+      }
       // A call that ends early is drained.
       if (!landed.ok()) continue;
       landed = answer.Take(received);

@@ -103,7 +103,7 @@ absl::StatusOr<std::optional<PullAnswer>> LinkChannel::TryPull(
     return asked;
   }
   const PullAnswer answer{response.event(), response.handle(),
-                          response.row_count()};
+                          response.row_count(), /*landed=*/false, Path::kLink};
   if (answer.row_count == 0) return answer;
   const LinkedRows rows{response.row_count(), response.row_bytes()};
   if (rows.row_bytes < 1 || rows.row_count < 1 ||
@@ -204,7 +204,7 @@ absl::StatusOr<std::optional<PushAnswer>> LinkChannel::TryPush(
   const absl::Status status = wire::FromGrpc(reader->Finish());
   if (status.ok() && answered) {
     return PushAnswer{response.event(), response.row_count(),
-                      response.duplicate()};
+                      response.duplicate(), Path::kLink};
   }
   if (IsAbsent(status)) return std::nullopt;
   if (!status.ok() && !wire::ReasonOf(status).empty()) return status;

@@ -64,6 +64,8 @@ class NgramCore {
   };
 
   struct NextCycle {
+    /// By step; none with `NgramOptions::on_device`.
+    std::vector<std::vector<int32_t>> tokens;
     NgramWant want;
     PendingPull pull;
     std::optional<RowSet> rows;  ///< Once landed.
@@ -79,6 +81,9 @@ class NgramCore {
   absl::Status CheckSteps(int64_t first_step, int64_t step_count) const;
   absl::Status CheckEmbed() const;
   absl::Status CheckFinish(bool has_decision) const;
+  absl::StatusOr<NgramWant> WantList(std::span<const Tokens> steps,
+                                     int64_t event);
+  bool IsNext(std::span<const Tokens> steps) const;
   absl::Status LandNext();
   absl::Status PullInto(const NgramWant& want, int64_t event, bool training,
                         RowSet& rows);

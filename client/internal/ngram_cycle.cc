@@ -1,10 +1,12 @@
 // The order of an n-gram embedding's calls.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/ngram_core.h"
+#include "client/internal/span_timer.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
@@ -42,8 +44,18 @@ absl::Status NgramCore::CheckSteps(int64_t first_step,
   return absl::OkStatus();
 }
 
+// Of what ends with `event`.
+absl::StatusOr<NgramWant> NgramCore::WantList(std::span<const Tokens> steps,
+                                              int64_t event) {
+  SpanTimer timer(options_.observer, Stage::kWantList, event);
+  ROWHOUSE_ASSIGN_OR_RETURN(NgramWant want, cache_->WantList(steps));
+  timer.End(std::ssize(want.row_ids));
+  return want;
+}
+
 absl::Status NgramCore::PullInto(const NgramWant& want, int64_t event,
                                  bool training, RowSet& rows) {
+  SpanTimer timer(options_.observer, Stage::kPullWait, event + 1);
   ROWHOUSE_ASSIGN_OR_RETURN(const RowList list,
                             trainer_.PrepareRows(want.row_ids));
   ROWHOUSE_ASSIGN_OR_RETURN(rows,
@@ -51,17 +63,30 @@ absl::Status NgramCore::PullInto(const NgramWant& want, int64_t event,
                                           {.timeout = options_.timeout,
                                            .exact_event = event,
                                            .training = training}));
+  timer.End(rows.row_count());
   return absl::OkStatus();
+}
+
+// Whether these steps are known to be those that were prefetched, whose want
+// list is there.
+bool NgramCore::IsNext(std::span<const Tokens> steps) const {
+  return next_.has_value() && !options_.on_device &&
+         std::equal(steps.begin(), steps.end(), next_->tokens.begin(),
+                    next_->tokens.end(), [](const Tokens& a, const Tokens& b) {
+                      return std::equal(a.begin(), a.end(), b.begin(), b.end());
+                    });
 }
 
 // Waits until what was prefetched is in the cache.
 absl::Status NgramCore::LandNext() {
   if (!next_.has_value() || next_->rows.has_value()) return absl::OkStatus();
+  SpanTimer timer(options_.observer, Stage::kPullWait, trainer_.next_event());
   absl::StatusOr<RowSet> rows = next_->pull.Wait();
   if (!rows.ok()) {
     next_.reset();  // `StartCycle` pulls anew.
     return rows.status();
   }
+  timer.End(rows->row_count());
   next_->rows = *std::move(rows);
   contents_ = Contents::kLive;
   return absl::OkStatus();
@@ -80,12 +105,15 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
   }
   ROWHOUSE_RETURN_IF_ERROR(CheckSteps(first_step, std::ssize(steps)));
   Cycle cycle;
-  ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, cache_->WantList(steps));
+  cycle.event = trainer_.next_event();
+  const bool known = IsNext(steps);
+  if (!known) {
+    ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, WantList(steps, cycle.event));
+  }
   cycle.last_step = first_step + std::ssize(steps) - 1;
   cycle.step_count = std::ssize(steps);
-  cycle.event = trainer_.next_event();
   if (next_.has_value()) {
-    if (next_->want.row_ids != cycle.want.row_ids) {
+    if (!known && next_->want.row_ids != cycle.want.row_ids) {
       return OutOfOrder("StartCycle with other steps than were prefetched");
     }
     ROWHOUSE_RETURN_IF_ERROR(LandNext());
@@ -94,6 +122,7 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
           "StartCycle while the cache holds an evaluation, wanted "
           "RestoreAfterEvaluation first");
     }
+    if (known) cycle.want = std::move(next_->want);
     cycle.rows = *next_->rows;
     next_.reset();
   } else {
@@ -113,7 +142,7 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
   if (next_.has_value()) return OutOfOrder("PrefetchNextCycle a second time");
   ROWHOUSE_RETURN_IF_ERROR(
       CheckSteps(cycle_->last_step + 1, std::ssize(steps)));
-  ROWHOUSE_ASSIGN_OR_RETURN(NgramWant want, cache_->WantList(steps));
+  ROWHOUSE_ASSIGN_OR_RETURN(NgramWant want, WantList(steps, cycle_->event + 1));
   // Split, and where the cache is, before its event: then nothing is between
   // that and the rows.
   ROWHOUSE_ASSIGN_OR_RETURN(const RowList list,
@@ -122,7 +151,11 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
                                         {.timeout = options_.timeout,
                                          .exact_event = cycle_->event,
                                          .training = true});
-  next_.emplace(NextCycle{std::move(want), std::move(pull), std::nullopt});
+  next_.emplace(NextCycle{{}, std::move(want), std::move(pull), std::nullopt});
+  if (options_.on_device) return absl::OkStatus();
+  for (const Tokens& tokens : steps) {
+    next_->tokens.emplace_back(tokens.begin(), tokens.end());
+  }
   return absl::OkStatus();
 }
 
@@ -139,12 +172,15 @@ absl::Status NgramCore::CheckEmbed() const {
 
 absl::Status NgramCore::Embed(Tokens tokens, std::span<std::byte> out) {
   ROWHOUSE_RETURN_IF_ERROR(CheckEmbed());
+  SpanTimer timer(options_.observer, Stage::kEmbed, trainer_.next_event());
   ROWHOUSE_RETURN_IF_ERROR(
       CheckBytes(out.size(), tokens.size() * cache_->row_bytes()));
   const bool evaluating = contents_ == Contents::kEvaluation;
   ROWHOUSE_RETURN_IF_ERROR(cache_->Locate(
       evaluating ? evaluation_want_ : cycle_->want, tokens, embedding_));
-  return cache_->Embed(embedding_, out);
+  ROWHOUSE_RETURN_IF_ERROR(cache_->Embed(embedding_, out));
+  timer.End(std::ssize(tokens));
+  return absl::OkStatus();
 }
 
 NgramCore::HeldStep NgramCore::TakeStep() {
@@ -173,12 +209,14 @@ absl::Status NgramCore::AccumulateGradient(
                                    cycle_->step_count,
                                    " steps, wanted FinishCycle"));
   }
+  SpanTimer timer(options_.observer, Stage::kAccumulate, cycle_->event);
   ROWHOUSE_RETURN_IF_ERROR(CheckBytes(
       gradient.size(), tokens.size() * cache_->gradient_row_bytes()));
   HeldStep step = TakeStep();
   absl::Status held = cache_->Locate(cycle_->want, tokens, step.places);
   if (held.ok()) held = cache_->Hold(gradient, step.gradient);
   (held.ok() ? cycle_->held : spare_).push_back(std::move(step));
+  if (held.ok()) timer.End(std::ssize(tokens));
   return held;
 }
 
@@ -201,12 +239,17 @@ absl::Status NgramCore::CheckFinish(bool has_decision) const {
 }
 
 absl::StatusOr<std::span<const std::byte>> NgramCore::CycleGradient() {
+  SpanTimer timer(options_.observer, Stage::kSum, cycle_->event);
   std::vector<kernels::NgramStep> steps;
   for (const HeldStep& held : cycle_->held) {
     steps.push_back({held.places.tokens.span(), held.places.slots.span(),
                      held.gradient.data()});
   }
-  return cache_->SumGradients(steps, std::ssize(cycle_->want.row_ids));
+  const int64_t row_count = std::ssize(cycle_->want.row_ids);
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::span<const std::byte> gradient,
+                            cache_->SumGradients(steps, row_count));
+  timer.End(row_count);
+  return gradient;
 }
 
 absl::StatusOr<int64_t> NgramCore::FinishCycle(

@@ -117,6 +117,7 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
   for (int i = 0; i < kMaxGathers; ++i) {
     ROWHOUSE_ASSIGN_OR_RETURN(const TableMapping::Window window,
                               WindowFor(call, mapping, use.number(), context));
+    if (call.watch != nullptr) call.watch->RowsBegin();
     const absl::Status gathered = gather();
     if (after_gather_ != nullptr) after_gather_();
     const absl::StatusOr<int64_t> epoch = rows.Finish();
@@ -125,7 +126,8 @@ absl::StatusOr<std::optional<PullAnswer>> OneSidedChannel::PullMapped(
       return std::nullopt;
     }
     if (*epoch == window.epoch) {
-      const PullAnswer answer{window.event, /*handle=*/0, count, land};
+      const PullAnswer answer{window.event, /*handle=*/0, count, land,
+                              Path::kOneSided};
       if (land) return answer;
       ROWHOUSE_RETURN_IF_ERROR(sink(
           0, std::string_view(reinterpret_cast<const char*>(together.data()),
@@ -194,7 +196,7 @@ absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
   ROWHOUSE_RETURN_IF_ERROR(Unary(stub_, &v1::TransportService::Stub::PushInbox,
                                  context, request, response));
   return PushAnswer{response.event(), response.row_count(),
-                    response.duplicate()};
+                    response.duplicate(), Path::kOneSided};
 }
 
 absl::StatusOr<std::unique_ptr<HeadStream>> OneSidedChannel::OpenHead(

@@ -18,6 +18,7 @@
 #include "client/internal/row_selection.h"
 #include "kernels/host_pieces.h"
 #include "rowhouse/event_state.h"
+#include "rowhouse/observer.h"
 #include "rowhouse/types.h"
 
 namespace rowhouse::kernels {
@@ -70,6 +71,15 @@ struct ShardStatistics {
   int64_t non_finite_row_count = 0;
 };
 
+/// Told how far a pull has come, on the thread that makes it. A channel that
+/// begins anew tells it anew; not every channel has both.
+class PullWatch {
+ public:
+  virtual ~PullWatch() = default;
+  virtual void IdsSent() = 0;
+  virtual void RowsBegin() = 0;  ///< The shard has begun to answer.
+};
+
 struct PullCall {
   std::string_view table;
   std::span<const int64_t> row_ids;
@@ -84,14 +94,15 @@ struct PullCall {
   std::byte* landing = nullptr;
   /// Where they go to several places: row i to row `positions[i]` of `buffer`.
   std::byte* buffer = nullptr;
-  std::span<const int64_t> positions;
+  std::span<const int64_t> positions = {};
   /// Whose memory `landing` and `buffer` are; null: the host's. Then
   /// `positions` may be the device's too; and `device_row_ids`, unless empty,
   /// is a copy of `row_ids` there.
   kernels::Backend* device = nullptr;
-  std::span<const int64_t> device_row_ids;
+  std::span<const int64_t> device_row_ids = {};
   std::optional<RowIdBounds> bounds =
       std::nullopt;  ///< Of `row_ids`, if known.
+  PullWatch* watch = nullptr;  ///< If not null.
 };
 
 struct PullAnswer {
@@ -99,6 +110,7 @@ struct PullAnswer {
   int64_t handle = 0;
   int64_t row_count = 0;
   bool landed = false;  ///< At `PullCall::landing`.
+  Path path = Path::kGrpc;
 };
 
 /// Takes whole rows of an answer, the first of them at position `first_row`; in
@@ -121,8 +133,8 @@ struct PushCall {
   /// those of the selection, may be the device's too; and `device_row_ids`,
   /// unless empty, is a copy of the selection's there.
   kernels::Backend* device = nullptr;
-  std::span<const int64_t> positions;
-  std::span<const int64_t> device_row_ids;
+  std::span<const int64_t> positions = {};
+  std::span<const int64_t> device_row_ids = {};
   int64_t row_bytes = 0;
   int64_t message_row_count = 0;  ///< Rows of a message.
   std::optional<int32_t> seal_part_count = std::nullopt;
@@ -143,6 +155,7 @@ struct PushAnswer {
   int64_t event = 0;
   int64_t row_count = 0;
   bool duplicate = false;
+  Path path = Path::kGrpc;
 };
 
 /// One server, as the library calls it: the boundary between what is decided

@@ -5,7 +5,8 @@
 #   bin/    server, tool, demo, tests, benchmarks, stripped
 #   lib/    shared objects of which there is no archive
 #   tests/  golden data
-#   bench/, deploy/, config/, text/  peers, checks, a configuration, the demo's text
+#   bench/, deploy/, config/, text/  peers and cycles, checks, a configuration,
+#                                    the demo's text
 
 set(rowhouse_bundled
   rowhouse-server rowhouse rowhouse_ngram_lm rowhouse_gpu_tests
@@ -27,6 +28,9 @@ install(TARGETS ${rowhouse_bundled}
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tests/golden
   DESTINATION tests ${rowhouse_bundle_parts})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/peers
+    ${PROJECT_SOURCE_DIR}/bench/report
+  DESTINATION bench ${rowhouse_bundle_parts} PATTERN __pycache__ EXCLUDE)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/bench/cycle.sh
   DESTINATION bench ${rowhouse_bundle_parts})
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/gpu_check.sh
   DESTINATION deploy ${rowhouse_bundle_parts})

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/bundle")
@@ -100,6 +101,14 @@ class ProgramsTest(unittest.TestCase):
                           "--gtest_filter=Cuda/BackendTest.*Digest*", code=1,
                           ROWHOUSE_REQUIRE_GPU="1")
         self.assertIn("there is no CUDA device", said)
+
+    def test_cycles_run_on_the_cpu(self):
+        with tempfile.TemporaryDirectory() as out:
+            ended = subprocess.run(
+                [BUNDLE / "bench/cycle.sh", "--quick", f"--out={out}"],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(len(list(pathlib.Path(out).glob("*.svg"))), 1)
 
     def test_the_benchmarks_run_on_the_cpu(self):
         said = self.start("rowhouse_gpu_bench", "--backend=cpu", "--quick",

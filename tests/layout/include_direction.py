@@ -22,9 +22,10 @@ ALLOWED = {
     "client/include": ("rowhouse/",),
     "client/internal": ("client/internal/", "rowhouse/", "kernels/",
                         "proto/wire/"),
+    "client/svg": ("client/svg/",),
     "client/cli": ("client/cli/", "client/internal/", "client/push_log/",
-                   "rowhouse/", "kernels/", "proto/wire/"),
-    "client/examples": ("rowhouse/", "client/examples/"),
+                   "client/svg/", "rowhouse/", "kernels/", "proto/wire/"),
+    "client/examples": ("rowhouse/", "client/examples/", "client/svg/"),
 }
 PROJECT = ("kernels/", "proto/", "server/", "client/", "tests/", "bench/",
            "rowhouse/")

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "client/svg/picture.h"
 
 namespace rowhouse::ngram_lm {
 namespace {
@@ -26,17 +26,12 @@ bool IsFinite(const ChartPoint& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
-std::string Escape(const std::string& text) {
-  return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
-}
-
 // Round values of one axis, and where they fall, in pixels.
 class Axis {
  public:
   Axis(double low, double high, double first_pixel, double last_pixel)
-      : ticks_(low < high ? RoundTicks(low, high, kTickCount)
-                          : RoundTicks(low - 0.5, low + 0.5, 2)),
+      : ticks_(low < high ? svg::RoundTicks(low, high, kTickCount)
+                          : svg::RoundTicks(low - 0.5, low + 0.5, 2)),
         first_pixel_(first_pixel),
         last_pixel_(last_pixel) {}
 
@@ -67,19 +62,6 @@ struct Extent {
   bool empty() const { return low > high; }
 };
 
-std::string Text(double x, double y, std::string_view attributes,
-                 const std::string& text) {
-  return absl::StrFormat("<text x=\"%.1f\" y=\"%.1f\" %s>%s</text>\n", x, y,
-                         std::string(attributes), Escape(text));
-}
-
-std::string Segment(double x1, double y1, double x2, double y2,
-                    std::string_view attributes) {
-  return absl::StrFormat(
-      "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x1, y1,
-      x2, y2, std::string(attributes));
-}
-
 // Draws onto one page; the order of the calls is that of the layers.
 class Page {
  public:
@@ -88,57 +70,53 @@ class Page {
         right_(chart.width - kRight),
         bottom_(chart.height - kBottom),
         x_(x.low, x.high, kLeft, right_),
-        y_(y.low, y.high, bottom_, kTop) {}
+        y_(y.low, y.high, bottom_, kTop),
+        picture_(chart.width, chart.height) {}
 
   std::string Draw() {
     Frame();
     for (const ChartLevel& level : chart_.levels) Level(level);
     for (const ChartLine& line : chart_.lines) Line(line);
     Legend();
-    return absl::StrCat(svg_, "</svg>\n");
+    return picture_.Finish();
   }
 
  private:
   void Frame() {
-    absl::StrAppend(
-        &svg_, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"",
-        chart_.width, "\" height=\"", chart_.height, "\" viewBox=\"0 0 ",
-        chart_.width, " ", chart_.height,
-        "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n",
-        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
     for (const double tick : x_.ticks()) {
       const double x = x_.Pixel(tick);
-      svg_ += Segment(x, bottom_, x, bottom_ + 5, "stroke=\"#999\"");
-      svg_ +=
-          Text(x, bottom_ + 19, "text-anchor=\"middle\"", absl::StrCat(tick));
+      picture_.Line(x, bottom_, x, bottom_ + 5, "stroke=\"#999\"");
+      picture_.Text(x, bottom_ + 19, "text-anchor=\"middle\"",
+                    absl::StrCat(tick));
     }
     for (const double tick : y_.ticks()) {
       const double y = y_.Pixel(tick);
-      svg_ += Segment(kLeft, y, right_, y, "stroke=\"#eee\"");
-      svg_ += Text(kLeft - 8, y + 4, "text-anchor=\"end\"", absl::StrCat(tick));
+      picture_.Line(kLeft, y, right_, y, "stroke=\"#eee\"");
+      picture_.Text(kLeft - 8, y + 4, "text-anchor=\"end\"",
+                    absl::StrCat(tick));
     }
-    svg_ += Segment(kLeft, bottom_, right_, bottom_, "stroke=\"#999\"");
-    svg_ += Segment(kLeft, kTop, kLeft, bottom_, "stroke=\"#999\"");
+    picture_.Line(kLeft, bottom_, right_, bottom_, "stroke=\"#999\"");
+    picture_.Line(kLeft, kTop, kLeft, bottom_, "stroke=\"#999\"");
     const double middle = (kLeft + right_) / 2;
-    svg_ += Text(middle, 26,
-                 "text-anchor=\"middle\" font-size=\"16\" fill=\"#111\"",
-                 chart_.title);
-    svg_ += Text(middle, chart_.height - 14.0, "text-anchor=\"middle\"",
-                 chart_.x_label);
+    picture_.Text(middle, 26,
+                  "text-anchor=\"middle\" font-size=\"16\" fill=\"#111\"",
+                  chart_.title);
+    picture_.Text(middle, chart_.height - 14.0, "text-anchor=\"middle\"",
+                  chart_.x_label);
     const double center = (kTop + bottom_) / 2;
-    svg_ += Text(18, center,
-                 absl::StrFormat("text-anchor=\"middle\" "
-                                 "transform=\"rotate(-90 18 %.1f)\"",
-                                 center),
-                 chart_.y_label);
+    picture_.Text(18, center,
+                  absl::StrFormat("text-anchor=\"middle\" "
+                                  "transform=\"rotate(-90 18 %.1f)\"",
+                                  center),
+                  chart_.y_label);
   }
 
   void Level(const ChartLevel& level) {
     if (!std::isfinite(level.y)) return;
     const double y = y_.Pixel(level.y);
-    svg_ += Segment(kLeft, y, right_, y,
-                    absl::StrCat("stroke=\"", Escape(level.color),
-                                 "\" stroke-dasharray=\"6 4\""));
+    picture_.Line(kLeft, y, right_, y,
+                  absl::StrCat("stroke=\"", svg::Escape(level.color),
+                               "\" stroke-dasharray=\"6 4\""));
   }
 
   void Line(const ChartLine& line) {
@@ -149,9 +127,10 @@ class Page {
           &points, points.empty() ? "" : " ",
           absl::StrFormat("%.1f,%.1f", x_.Pixel(point.x), y_.Pixel(point.y)));
     }
-    absl::StrAppend(&svg_, "<polyline fill=\"none\" stroke=\"",
-                    Escape(line.color), "\" stroke-width=\"", line.width,
-                    "\" stroke-linejoin=\"round\" points=\"", points, "\"/>\n");
+    picture_.Add(absl::StrCat(
+        "<polyline fill=\"none\" stroke=\"", svg::Escape(line.color),
+        "\" stroke-width=\"", line.width,
+        "\" stroke-linejoin=\"round\" points=\"", points, "\"/>\n"));
   }
 
   void Legend() {
@@ -159,10 +138,10 @@ class Page {
     const auto entry = [&](const std::string& name, const std::string& color,
                            std::string_view style) {
       const double x = right_ - 250;
-      svg_ += Segment(
-          x, y - 4, x + 26, y - 4,
-          absl::StrCat("stroke=\"", Escape(color), "\" ", std::string(style)));
-      svg_ += Text(x + 34, y, "", name);
+      picture_.Line(x, y - 4, x + 26, y - 4,
+                    absl::StrCat("stroke=\"", svg::Escape(color), "\" ",
+                                 std::string(style)));
+      picture_.Text(x + 34, y, "", name);
       y += 18;
     };
     for (const ChartLine& line : chart_.lines) {
@@ -179,7 +158,7 @@ class Page {
   double bottom_;
   Axis x_;
   Axis y_;
-  std::string svg_;
+  svg::Picture picture_;
 };
 
 }  // namespace
@@ -198,25 +177,6 @@ std::string RenderSvg(const Chart& chart) {
   if (x.empty()) x = {0, 1};
   if (y.empty()) y = {0, 1};
   return Page(chart, x, y).Draw();
-}
-
-std::vector<double> RoundTicks(double low, double high, int count) {
-  const double wanted = (high - low) / (count - 1);
-  const double power = std::pow(10.0, std::floor(std::log10(wanted)));
-  double distance = 10 * power;
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= wanted * (1 - 1e-9)) {
-      distance = factor * power;
-      break;
-    }
-  }
-  const auto first = static_cast<int64_t>(std::floor(low / distance + 1e-9));
-  const auto last = static_cast<int64_t>(std::ceil(high / distance - 1e-9));
-  std::vector<double> ticks;
-  for (int64_t i = first; i <= last; ++i) {
-    ticks.push_back(static_cast<double>(i) * distance);
-  }
-  return ticks;
 }
 
 std::vector<ChartPoint> Smooth(const std::vector<ChartPoint>& points,

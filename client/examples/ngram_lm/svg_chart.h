@@ -44,12 +44,6 @@ struct Chart {
 /// left out; a chart without any other is drawn empty.
 std::string RenderSvg(const Chart& chart);
 
-/// Values at a round distance of each other (1, 2 or 5 times a power of ten)
-/// that enclose [low, high], about `count` of them.
-///
-/// REQUIRES: `low < high`, both finite; `count >= 2`.
-std::vector<double> RoundTicks(double low, double high, int count);
-
 /// Each y replaced by the mean of those up to `radius` points before and after,
 /// fewer at the ends, as many on both sides.
 std::vector<ChartPoint> Smooth(const std::vector<ChartPoint>& points,

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "rowhouse/observer.h"
 #include "rowhouse/survey.h"
 #include "rowhouse/types.h"
 
@@ -79,6 +80,7 @@ struct ClusterOptions {
   /// method says so. Without it all memory is the host's, and where a server
   /// shares rows of its GPU, GPU 0 gathers them.
   std::optional<int> device_index = std::nullopt;
+  Observer observer = nullptr;  ///< Told of the calls to shards.
   /// Asks every server who it is. Without it `Connect` calls none, and
   /// `Cluster::servers` is empty: to survey a cluster that is not whole.
   bool check_servers = true;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "rowhouse/ngram_schedule.h"
+#include "rowhouse/observer.h"
 #include "rowhouse/trainer.h"
 #include "rowhouse/types.h"
 
@@ -45,6 +46,7 @@ struct NgramOptions {
   int thread_count = 0;  ///< Of a host's arithmetic; 0: one per core.
   /// Of every pull and push, the wait for an event included.
   absl::Duration timeout = absl::Minutes(10);
+  Observer observer = nullptr;  ///< Told of the work of the calling thread.
 };
 
 /// The hashed n-gram embedding of a table, read and trained in cycles.

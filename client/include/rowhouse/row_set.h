@@ -21,7 +21,7 @@ class RowSplit;
 /// Thread-safe: never changes. May outlive its trainer.
 class RowList {
  public:
-  RowList() = default;  ///< No rows.
+  explicit RowList() = default;  ///< No rows. `{}` are no ids.
   explicit RowList(std::shared_ptr<const internal::RowSplit> split);
 
   int64_t row_count() const;  ///< Repeats counted.

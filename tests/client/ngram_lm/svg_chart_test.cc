@@ -7,40 +7,15 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/svg.h"
 
 namespace rowhouse::ngram_lm {
 namespace {
 
-using ::testing::DoubleEq;
+using rowhouse::testing::IsWellFormed;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Whether every element is closed in order, and `<`, `>` and `&` stand for
-// nothing else. Enough for a document that has only elements and text.
-bool IsWellFormed(std::string_view svg) {
-  std::vector<std::string> open;
-  size_t at = 0;
-  while (at < svg.size()) {
-    const size_t begin = svg.find('<', at);
-    const std::string_view text = svg.substr(at, begin - at);
-    if (text.find('>') != text.npos) return false;
-    if (begin == svg.npos) break;
-    const size_t end = svg.find('>', begin);
-    if (end == svg.npos) return false;
-    const std::string_view tag = svg.substr(begin + 1, end - begin - 1);
-    if (tag.find('<') != tag.npos) return false;
-    const std::string name(tag.substr(0, tag.find_first_of(" />", 1)));
-    if (tag.starts_with("/")) {
-      if (open.empty() || "/" + open.back() != name) return false;
-      open.pop_back();
-    } else if (!tag.ends_with("/")) {
-      open.push_back(name);
-    }
-    at = end + 1;
-  }
-  return open.empty();
-}
 
 // 100 x 100 pixels of plot: (64, 48) to (164, 148).
 Chart SmallChart() {
@@ -102,15 +77,6 @@ TEST(SvgChartTest, ChartsWithLittleOrNothingToShowAreDrawn) {
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
   EXPECT_THAT(svg, Not(HasSubstr("inf")));
   EXPECT_TRUE(IsWellFormed(RenderSvg(Chart())));
-}
-
-TEST(RoundTicksTest, EncloseTheRangeAtARoundDistance) {
-  EXPECT_THAT(RoundTicks(0, 10, 6), ElementsAre(0, 2, 4, 6, 8, 10));
-  EXPECT_THAT(RoundTicks(3.4, 8.3, 6), ElementsAre(3, 4, 5, 6, 7, 8, 9));
-  EXPECT_THAT(RoundTicks(0, 803, 5), ElementsAre(0, 500, 1000));
-  EXPECT_THAT(RoundTicks(-0.15, 0.1, 6),
-              ElementsAre(DoubleEq(-0.15), DoubleEq(-0.1), DoubleEq(-0.05), 0,
-                          DoubleEq(0.05), DoubleEq(0.1)));
 }
 
 TEST(SmoothTest, TakesTheMeanOfNeighboursOnBothSides) {

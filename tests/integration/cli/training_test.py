@@ -4,6 +4,7 @@ of the tool's own.
 """
 import json
 import signal
+import xml.etree.ElementTree
 
 import harness
 from harness import CliTest, DIM, npy, run
@@ -198,6 +199,89 @@ class BenchTest(CliTest):
         self.assertEqual(process.returncode, 130, err)
         self.assertEqual(out, "")
         self.assertIn("interrupted", err)
+        self.assertIn("table rowhouse-bench is deleted", err)
+        self.assertEqual(self.json("list")["tables"], [])
+
+
+class CycleTest(CliTest):
+    FLAGS = ("bench", "--cycle", "--rows=5000", "--dim=8", "--tokens=100",
+             "--cycles=3")
+    STAGES = {"want list", "ids sent", "rows awaited", "rows taken",
+              "pull wait", "embed", "accumulate", "sum per row", "push",
+              "seal", "commit", "event", "rest"}
+
+    def check(self, report, rows):
+        self.assertEqual(report["transport"], "TCP")
+        self.assertEqual(report["cycle_count"], 3)
+        self.assertGreater(report["cycle_p50_seconds"], 0)
+        self.assertGreater(report["rows_per_cycle"], rows)
+        self.assertLessEqual(report["rows_per_cycle"], 800)
+        stages = {stage["stage"]: stage for stage in report["stages"]}
+        self.assertEqual(set(stages), self.STAGES)
+        for name in ("rows taken", "push", "sum per row"):
+            self.assertEqual(stages[name]["bytes_per_cycle"],
+                             16 * report["rows_per_cycle"], name)
+        for name in ("embed", "accumulate"):
+            self.assertEqual(stages[name]["bytes_per_cycle"], 16 * 400)
+        self.assertEqual(stages["ids sent"]["bytes_per_cycle"],
+                         8 * report["rows_per_cycle"])
+        self.assertEqual(self.json("list")["tables"], [])
+
+    def test_cycles_are_measured_and_their_table_goes(self):
+        self.check(self.json(*self.FLAGS), 700)
+        report = self.json(*self.FLAGS, "--no-prefetch", "--trainers=2",
+                           "--zipf")
+        self.check(report, 100)
+        self.assertEqual((report["prefetch"], report["tokens"]),
+                         (False, "zipf"))
+
+    def test_a_prefetched_pull_is_under_way_while_the_trainer_works(self):
+        flags = (*self.FLAGS, "--model-ms=20")
+        ahead, late = (
+            {stage["stage"]: stage["share_behind_work"]
+             for stage in self.json(*flags, *more)["stages"]
+             if "share_behind_work" in stage}
+            for more in ((), ("--no-prefetch",)))
+        self.assertGreater(ahead["rows awaited"], 0.2)
+        for name in ("ids sent", "rows awaited", "rows taken"):
+            self.assertEqual(late[name], 0)
+
+    def test_a_time_line_is_drawn_and_its_spans_are_written(self):
+        picture = self.folder / "cycle.svg"
+        text = self.ok(*self.FLAGS, f"--timeline={picture}")
+        self.assertRegex(text, r"(?m)^rows taken +[0-9.]+ +[0-9]+ % ")
+        self.assertRegex(text, r"(?m)^cycle [0-9.,]+ ms, [0-9.,]+ tokens/s")
+        root = xml.etree.ElementTree.parse(picture).getroot()
+        shown = "\n".join(root.itertext())
+        for lane in ("trainer", "pulls, shard 1", "pushes, shard 0",
+                     "event, shard 1"):
+            self.assertIn(lane, shown)
+        report = json.loads(picture.with_suffix(".json").read_text())
+        self.assertGreater(report["timeline_seconds"], 0)
+        (trainer,) = report["trace"]["trainers"]
+        self.assertEqual(len(trainer["cycles_begin"]), 4)
+        self.assertEqual(trainer["cycles_begin"][0], 0)
+        for span in trainer["spans"]:
+            self.assertLessEqual(span["begin"], span["end"])
+        events = {span["event"] for span in trainer["spans"]
+                  if span["stage"] == "commit"}
+        self.assertLessEqual({1, 2, 3, 4, 5}, events)
+
+    def test_what_cannot_be_is_refused_before_a_table_is_made(self):
+        self.refused(2, "ends in .svg", *self.FLAGS, "--timeline=cycle.png")
+        self.refused(2, "cannot be written", *self.FLAGS,
+                     "--timeline=/nowhere/cycle.svg")
+        self.refused(2, "--cycle", "bench", "--tokens=100")
+        self.refused(2, "--batch", *self.FLAGS, "--batch=4")
+
+    def test_an_interrupt_leaves_nothing_behind(self):
+        process = self.start("bench", "--cycle", "--rows=5000", "--dim=8",
+                             "--tokens=100", "--cycles=2000",
+                             "--model-ms=50")
+        self.assertIn("bench [", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (130, ""), err)
         self.assertIn("table rowhouse-bench is deleted", err)
         self.assertEqual(self.json("list")["tables"], [])
 

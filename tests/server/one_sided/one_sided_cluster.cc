@@ -30,7 +30,7 @@ int ClientDevice() {
 
 std::unique_ptr<client::Cluster> ConnectTo(
     const std::vector<std::string>& addresses, bool one_sided,
-    std::optional<int> device_index) {
+    std::optional<int> device_index, client::Observer observer) {
   client::ClusterOptions options;
   options.addresses = addresses;
   options.cluster_id = "test";
@@ -38,6 +38,7 @@ std::unique_ptr<client::Cluster> ConnectTo(
   options.device_index = device_index;
   if (ClientDevice() != 0) options.device_index = ClientDevice();
   options.nccl.allow = false;
+  options.observer = std::move(observer);
   absl::StatusOr<std::unique_ptr<client::Cluster>> cluster =
       client::Cluster::Connect(options);
   EXPECT_THAT(cluster, IsOk());

@@ -28,7 +28,8 @@ int ClientDevice();
 /// memory of a GPU.
 std::unique_ptr<client::Cluster> ConnectTo(
     const std::vector<std::string>& addresses, bool one_sided = true,
-    std::optional<int> device_index = std::nullopt);
+    std::optional<int> device_index = std::nullopt,
+    client::Observer observer = nullptr);
 
 /// The one-sided channel of a client that may have one.
 client::internal::OneSidedChannel& ChannelOf(const client::Cluster& cluster,
