@@ -173,8 +173,9 @@ struct HeadKept {
     const int64_t sums =
         slice.bias == nullptr ? 0 : tokens.count() * slice.row_count * 4;
     kept.statistics_offset = align(sums);
-    const int64_t tiles =
-        rows.count() * ((rows.largest() + kTileRows - 1) / kTileRows);
+    // A backend's blocks of rows may be these, or those of `blocks`.
+    const int64_t tiles = std::max(
+        MostTiles(rows), MostTiles({slice.row_count, blocks.row_count}));
     kept.gradient_offset =
         align(kept.statistics_offset + (tiles + 1) * token_count * 4);
     const int64_t row_bytes =
@@ -205,6 +206,10 @@ struct HeadKept {
 
  private:
   static constexpr int64_t kPadding = 8;
+
+  static constexpr int64_t MostTiles(const BlockCut& rows) {
+    return rows.count() * ((rows.largest() + kTileRows - 1) / kTileRows);
+  }
 };
 
 /// What a set of rows says of one token. A maximum of -inf stands for no rows,

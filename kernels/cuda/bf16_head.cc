@@ -246,7 +246,7 @@ absl::Status Bf16Head::Gradients(const HeadMerged& merged,
   Check(LaunchTokenScales(merged, inputs_.token_count, scratch->scales,
                           stream_.get()),
         "scaling a logit gradient");
-  const Call call = {kept, keeps, *scratch};
+  const Call call = {kept, keeps, *scratch, all};
   masked_token_ = -1;
   if (wanted.hidden_gradient != nullptr) {
     HiddenAndWeightGradient(call, wanted);
@@ -325,6 +325,11 @@ void Bf16Head::HiddenAndWeightGradient(const Call& call, const Wanted& wanted) {
                    wanted.main_grad->row_stride);
     }
   }
+  if (call.all_take_part) return;
+  // A weight that is not finite made NaN of their zeros.
+  Check(LaunchClearLeftOut(wanted.hidden_gradient, inputs_.token_count, dim,
+                           call.scratch.scales, stream_.get()),
+        "clearing a hidden gradient");
 }
 
 void Bf16Head::WeightGradient(const Call& call, const MainGrad& main_grad) {

@@ -98,6 +98,7 @@ class Bf16Head {
     std::span<std::byte> kept;
     Keeps keeps;
     Scratch scratch;
+    bool all_take_part;
   };
 
   static Scratch Cut(ScratchCutter& cutter, const Cuts& cuts,

@@ -228,6 +228,17 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// A block of threads a token.
+__global__ void __launch_bounds__(kThreads)
+    ClearLeftOutKernel(float* __restrict__ rows, int64_t dim,
+                       const TokenScale* __restrict__ scales) {
+  const int64_t token = blockIdx.x;
+  if (scales[token].takes_part != 0.0F) return;
+  for (int64_t j = threadIdx.x; j < dim; j += kThreads) {
+    rows[token * dim + j] = 0.0F;
+  }
+}
+
 unsigned BlocksOf(const BlockRange& tokens) {
   return static_cast<unsigned>(tokens.count);
 }
@@ -297,6 +308,13 @@ cudaError_t LaunchMaskRows(const uint16_t* from, const BlockRange& tokens,
                            cudaStream_t stream) {
   MaskRowsKernel<<<BlocksOf(tokens), kThreads, 0, stream>>>(from, tokens.first,
                                                             dim, scales, to);
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchClearLeftOut(float* rows, int64_t token_count, int64_t dim,
+                               const TokenScale* scales, cudaStream_t stream) {
+  ClearLeftOutKernel<<<BlocksOf({0, token_count}), kThreads, 0, stream>>>(
+      rows, dim, scales);
   return cudaGetLastError();
 }
 

@@ -87,6 +87,10 @@ cudaError_t LaunchMaskRows(const uint16_t* from, const BlockRange& tokens,
                            int64_t dim, const TokenScale* scales, uint16_t* to,
                            cudaStream_t stream);
 
+/// `rows[i, :] = 0`, fp32, for tokens that take no part; other rows stay.
+cudaError_t LaunchClearLeftOut(float* rows, int64_t token_count, int64_t dim,
+                               const TokenScale* scales, cudaStream_t stream);
+
 }  // namespace rowhouse::kernels::cuda
 
 #endif  // ROWHOUSE_KERNELS_CUDA_LOGIT_PASS_H_

@@ -275,7 +275,7 @@ TEST_P(BackendTest, HeadOfManyTilesEqualsAnFp64Oracle) {
   const Size sizes[] = {{1, 161, 8},     {127, 160, 64},  {129, 159, 72},
                         {257, 640, 136}, {530, 9101, 40}, {300, 8000, 24}};
   for (const Size& size : sizes) {
-    for (const int chosen : {0, 2 + 8}) {
+    for (const int chosen : {0, 1, 2 + 8}) {
       HeadProblem problem = RandomProblem(random, size, DType::kBf16,
                                           DType::kBf16, DType::kFp32, false);
       SCOPED_TRACE(size.row_count);
@@ -297,6 +297,22 @@ TEST_P(BackendTest, HeadOfManyTilesEqualsAnFp64Oracle) {
       }
     }
   }
+}
+
+// More rows to a block than are sure of room, and a little more than whole
+// tiles.
+TEST_P(BackendTest, HeadOfLargeBlocksGivesTheSameBitsHoweverItIsKept) {
+  Random random(80);
+  SCOPED_TRACE(random.Trace());
+  HeadProblem problem = RandomProblem(random, Size{64, 49126, 8}, DType::kBf16,
+                                      DType::kBf16, DType::kFp32, false);
+  problem.bounds = {0, problem.row_count};
+  problem.blocks = {64, 8321};
+  problem.keep = false;
+  const HeadResult formed_again = RunHead(*backend_, problem);
+  problem.keep_logits = true;
+  problem.kept_share = 1;
+  ExpectSameBits(RunHead(*backend_, problem), formed_again);
 }
 
 // Kept from the statistics on, or from the hidden gradient on, whole or in

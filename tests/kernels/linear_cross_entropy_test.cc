@@ -204,6 +204,17 @@ TEST(HeadKeptTest, HoldsColumnSumsThenStatisticsThenRows) {
   EXPECT_EQ(kept.size_bytes, 256 + 256 + 512);
 }
 
+// Blocks of more rows than `kMostRows`, a little more than whole tiles: 6 of 53
+// tiles, of which a cut into 8,192 rows has 6 of 52.
+TEST(HeadKeptTest, HasRoomForTheTilesOfLargerBlocks) {
+  HeadSlice slice;
+  slice.row_count = 49126;
+  slice.dim = 8;
+  const HeadKept kept = HeadKept::Of(slice, 64, DType::kBf16, {64, 8321});
+  const int64_t floats = (kept.gradient_offset - kept.statistics_offset) / 4;
+  EXPECT_GE(floats, 64 * (1 + 5 * 53 + (49126 - 5 * 8321 + 159) / 160));
+}
+
 TEST(HeadKeptTest, KeepsTheBlocksOfRowsThatLieInItWhole) {
   HeadKept kept;
   kept.gradient_offset = 1000;
@@ -212,9 +223,8 @@ TEST(HeadKeptTest, KeepsTheBlocksOfRowsThatLieInItWhole) {
   const struct {
     int64_t kept_bytes;
     int64_t rows;
-  } cases[] = {{0, 0},          {1000, 0},       {1159, 0},
-               {1160, 16},      {1319, 16},      {1320, 32},
-               {1399, 32},      {1400, 36},      {1 << 20, 36}};
+  } cases[] = {{0, 0},     {1000, 0},  {1159, 0},  {1160, 16},   {1319, 16},
+               {1320, 32}, {1399, 32}, {1400, 36}, {1 << 20, 36}};
   for (const auto& [kept_bytes, wanted] : cases) {
     EXPECT_EQ(kept.RowsIn(kept_bytes, rows, 10), wanted) << kept_bytes;
   }
