@@ -1,7 +1,8 @@
 /// A head's loss over loopback, through the client library: 1,024 bf16 tokens
 /// against 16,384 bf16 rows of 768 with a bias; on a GPU 8,192 against 128,256
 /// of 4,096 without. With `one_sided:1` hidden states and their gradient pass
-/// through memory that client and server map. The ceiling is bare `sgemm` in
+/// through memory that client and server map; with `on_device:1` they lie in
+/// the client's GPU (on a CPU, where any lie). The ceiling is bare `sgemm` in
 /// this process.
 
 #include <chrono>
@@ -24,6 +25,7 @@
 #include "benchmark/benchmark.h"
 #include "client/internal/cluster_core.h"
 #include "client/internal/one_sided_channel.h"
+#include "kernels/buffer.h"
 #include "rowhouse/lm_head.h"
 #include "rowhouse/trainer.h"
 #include "rowhouse/types.h"
@@ -37,11 +39,10 @@ int64_t RowCount() { return Size(OnGpu() ? 128256 : 16384, 128); }
 
 class Loss {
  public:
-  explicit Loss(bool one_sided)
+  Loss(bool one_sided, bool on_device)
       : mapped_(one_sided ? std::make_unique<Deployment>("one_sided {}\n")
                           : nullptr),
-        hidden_(static_cast<size_t>(TokenCount() * Dim())),
-        gradient_(hidden_.size()),
+        host_(static_cast<size_t>(TokenCount() * Dim())),
         targets_(DrawNumbers(Spread::kZipf, TokenCount(), RowCount(), 1)) {
     client::TableSpec spec;
     spec.row_count = RowCount();
@@ -54,9 +55,19 @@ class Loss {
     trainer_ = std::move(server().MakeTable("loss", spec).front());
     head_ = Check(client::LmHead::Create(*trainer_));
     const std::vector<uint16_t> values = NormalBf16();
-    for (size_t i = 0; i < hidden_.size(); ++i) {
-      hidden_[i] = values[i % values.size()];
+    for (size_t i = 0; i < host_.size(); ++i) {
+      host_[i] = values[i % values.size()];
     }
+    hidden_ = std::as_writable_bytes(std::span(host_));
+    host_gradient_ = host_;
+    gradient_ = std::as_writable_bytes(std::span(host_gradient_));
+    if (!on_device) return;
+    const auto size_bytes = static_cast<int64_t>(hidden_.size());
+    device_ = Check(TheBackend().Allocate(2 * size_bytes));
+    Check(TheBackend().Copy(hidden_.data(), device_.data(), size_bytes));
+    Check(TheBackend().Synchronize());
+    hidden_ = {device_.as<std::byte>(), hidden_.size()};
+    gradient_ = {device_.as<std::byte>() + size_bytes, hidden_.size()};
   }
   ~Loss() {
     head_ = nullptr;
@@ -75,11 +86,10 @@ class Loss {
   // Forward and backward, until the hidden gradient is there.
   absl::Status Answer() {
     ++calls_;
-    const auto loss = head_->Forward(
-        {.hidden = std::as_bytes(std::span(hidden_)), .targets = targets_},
-        {.event = trainer_->next_event()});
+    const auto loss = head_->Forward({.hidden = hidden_, .targets = targets_},
+                                     {.event = trainer_->next_event()});
     if (!loss.ok()) return loss.status();
-    return (*loss)->Backward(1.0, std::as_writable_bytes(std::span(gradient_)));
+    return (*loss)->Backward(1.0, gradient_);
   }
   // Until the weight gradient is folded.
   absl::Status Fold() { return head_->FlushWeightGradient(); }
@@ -102,8 +112,11 @@ class Loss {
 
   std::unique_ptr<Deployment> mapped_;
   int64_t calls_ = 0;
-  std::vector<uint16_t> hidden_;
-  std::vector<uint16_t> gradient_;
+  std::vector<uint16_t> host_;
+  std::vector<uint16_t> host_gradient_;
+  kernels::Buffer device_;
+  std::span<std::byte> hidden_;
+  std::span<std::byte> gradient_;
   std::vector<int64_t> targets_;
   std::unique_ptr<client::Trainer> trainer_;
   std::unique_ptr<client::LmHead> head_;
@@ -117,7 +130,7 @@ Work Products(double count) {
 }
 
 Loss& LossOf(benchmark::State& state) {
-  return Kept<Loss>(state.range(0) != 0);
+  return Kept<Loss>(state.range(0) != 0, state.range(1) != 0);
 }
 
 void RequireItsWay(benchmark::State& state, Loss& loss) {
@@ -126,7 +139,10 @@ void RequireItsWay(benchmark::State& state, Loss& loss) {
 
 void Ways(benchmark::internal::Benchmark* benchmark) {
   Defaults(benchmark);
-  benchmark->ArgName("one_sided")->Arg(0)->Arg(1);
+  benchmark->ArgNames({"one_sided", "on_device"})
+      ->Args({0, 0})
+      ->Args({1, 0})
+      ->Args({1, 1});
 }
 
 // Three products of tokens and rows; forming one of them twice counts once.
