@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bench/server/deployment.h"
+#include "bench/support/ceiling.h"
 #include "bench/support/check.h"
 #include "bench/support/inputs.h"
 #include "bench/support/kept.h"
@@ -67,9 +68,11 @@ std::shared_ptr<kernels::Backend> SharedBackend() {
   return {std::shared_ptr<kernels::Backend>(), &TheBackend()};
 }
 
-void ReportRows(benchmark::State& state) {
+// The ceiling is the rate of the bare transfer.
+void ReportRows(benchmark::State& state, double bare_ms) {
   const auto count = static_cast<double>(RowsAtOnce());
-  Report(state, {.bytes = count * kRowBytes, .items = count}, 0);
+  const double bytes = count * kRowBytes;
+  Report(state, {.bytes = bytes, .items = count}, bytes / (bare_ms * 1e-3));
 }
 
 // -------------------------------------------------------------------- bare --
@@ -289,7 +292,7 @@ void PeerGather(benchmark::State& state) {
   state.counters["bare_ms"] = median;
   state.counters["call_ms"] = Quantile(calls, 0.5);
   state.counters["of_bare"] = median / Quantile(calls, 0.5);
-  ReportRows(state);
+  ReportRows(state, median);
 }
 BENCHMARK(PeerGather)->Apply(Defaults);
 
@@ -319,7 +322,7 @@ void LinkPull(benchmark::State& state) {
   state.counters["by_ids_ms"] = Quantile(calls, 0.5);
   state.counters["by_handle_ms"] = Quantile(by_handle, 0.5);
   state.counters["of_bare"] = median / Quantile(by_handle, 0.5);
-  ReportRows(state);
+  ReportRows(state, median);
 }
 BENCHMARK(LinkPull)->Apply(Defaults);
 
@@ -341,7 +344,7 @@ void LinkPush(benchmark::State& state) {
   state.counters["bare_ms"] = median;
   state.counters["push_ms"] = Quantile(calls, 0.5);
   state.counters["of_bare"] = median / Quantile(calls, 0.5);
-  ReportRows(state);
+  ReportRows(state, median);
 }
 BENCHMARK(LinkPush)->Apply(Defaults);
 
@@ -417,7 +420,7 @@ void LossOverSlices(benchmark::State& state) {
          {.flops = 6 * tokens * static_cast<double>(Slices::RowCount()) *
                    static_cast<double>(Slices::Dim()),
           .items = tokens},
-         0);
+         GemmFlopsPerSecond());
 }
 BENCHMARK(LossOverSlices)->Apply(Defaults)->ArgName("slices")->Arg(1)->Arg(2);
 

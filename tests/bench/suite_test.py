@@ -23,8 +23,14 @@ OVER_LOOPBACK = {
     "PullLatency/rows:1", "PullLatency/rows:64", "EmptyPull",
     "EmptyPullFromSocket", "ClientsAtOnce/clients:64/iterations:1",
     "PushGradients", "PushGradientsToSocket", "ApplyEvent/trainers:1",
-    "ApplyEvent/trainers:2", "LinearCrossEntropy", "HiddenGradientAnswered",
-    "LossBesideClientWork", "OneSidedGather", "OneSidedPull"}
+    "ApplyEvent/trainers:2", "OneSidedGather", "OneSidedPull",
+    "OneSidedPullPrepared", "PeerGather", "LinkPull", "LinkPush",
+    "LossOverSlices/slices:1", "LossOverSlices/slices:2"}
+OVER_LOOPBACK |= {
+    f"{case}/{way}" for case in (
+        "LinearCrossEntropy", "HiddenGradientAnswered", "LossBesideClientWork")
+    for way in ("one_sided:0/on_device:0", "one_sided:1/on_device:0",
+                "one_sided:1/on_device:1")}
 
 
 def operations(header):
