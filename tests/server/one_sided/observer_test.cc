@@ -1,6 +1,7 @@
 // What a client tells its observer of the calls to shards, over either path.
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +57,22 @@ class ObserverTest : public ::testing::TestWithParam<Path> {
     EXPECT_LE(span.begin, span.end);
     MutexLock lock(mutex_);
     spans_.push_back(span);
+    noted_.SignalAll();
+  }
+
+  // Waits until so many spans of a stage have been told: an event may be seen
+  // to be applied before the answer to its commit.
+  void Await(Stage stage, int64_t count) {
+    const auto limit =
+        std::chrono::system_clock::now() + std::chrono::seconds(10);
+    const auto is_of = [stage](const Span& span) {
+      return span.stage == stage;
+    };
+    MutexLock lock(mutex_);
+    while (std::count_if(spans_.begin(), spans_.end(), is_of) < count) {
+      ASSERT_LT(std::chrono::system_clock::now(), limit);
+      noted_.WaitUntil(mutex_, limit);
+    }
   }
 
   // Of the shards in turn; of one, in order of time.
@@ -84,6 +101,7 @@ class ObserverTest : public ::testing::TestWithParam<Path> {
   std::unique_ptr<client::Cluster> cluster_;
   std::unique_ptr<Trainer> trainer_;
   Mutex mutex_;
+  CondVar noted_;
   std::vector<Span> spans_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -119,6 +137,7 @@ TEST_P(ObserverTest, RowsAreAwaitedUntilTheirEventIsApplied) {
   ASSERT_THAT(ApplyEvent(*trainer_, 1, {6}), IsOk());
   ASSERT_THAT(pull.Wait(), IsOk());
   EXPECT_THAT(out, ElementsAre(-1, -1));
+  ASSERT_NO_FATAL_FAILURE(Await(Stage::kCommit, 2));
   const std::vector<Span> taken = Spans(Stage::kTakeRows);
   const std::vector<Span> commits = Spans(Stage::kCommit);
   ASSERT_EQ(taken.size(), 1);
@@ -134,6 +153,7 @@ TEST_P(ObserverTest, AnEventIsToldFromItsPartsToItsApplication) {
               ElementsAre(FieldsAre(Stage::kPush, 0, 1, 0, Path::kGrpc),
                           FieldsAre(Stage::kPush, 1, 1, 2, GetParam())));
   for (const Stage stage : {Stage::kSeal, Stage::kCommit, Stage::kAwaitEvent}) {
+    ASSERT_NO_FATAL_FAILURE(Await(stage, 2));
     EXPECT_THAT(TheTold(stage),
                 ElementsAre(FieldsAre(stage, 0, 1, 0, Path::kGrpc),
                             FieldsAre(stage, 1, 1, 0, Path::kGrpc)));
