@@ -303,14 +303,17 @@ table2() {
     --gtest_filter='*WholeModel*/cuda'
 }
 
-# An eighth of the n-gram table, then all of it; in each cycle 393,216 rows.
+# An eighth of the n-gram table, then all of it, the trainer on the same GPU; then
+# the trainer on the host. In each cycle 393,216 rows.
 cycle_limit=400
 cycle() {
   local rows failed=0
   for rows in 10575360 84602880; do
     "$root/bench/cycle.sh" --bin="$bin" --backend=cuda --device="$device" \
-      --rows=$rows --spans --out="$out/cycle/$rows" || failed=1
+      --gpu="$device" --rows=$rows --spans --out="$out/cycle/$rows" || failed=1
   done
+  "$root/bench/cycle.sh" --bin="$bin" --backend=cuda --device="$device" \
+    --rows=10575360 --spans --out="$out/cycle/host_cache" || failed=1
   return $failed
 }
 

@@ -57,6 +57,9 @@ def parse(arguments):
                         help="that are measured, of 4 steps each (10)")
     parser.add_argument("--model-ms", type=float, default=0, metavar="MS",
                         help="what a step's model takes, a wait (0)")
+    parser.add_argument("--gpu", type=at_least(0), metavar="N",
+                        help="that has the trainers' caches and gradients (the "
+                        "host has them)")
     parser.add_argument("--zipf", action="store_true",
                         help="tokens that repeat, so fewer rows")
     options = parser.parse_args(arguments)
@@ -123,6 +126,8 @@ def measure(tool, addresses, options, transport, prefetch, scale, path):
                f"--tokens={options.tokens}", f"--cycles={options.cycles}",
                f"--trainers={options.trainers}",
                f"--model-ms={options.model_ms}", f"--timeline={path}", *flags]
+    if options.gpu is not None:
+        command.append(f"--gpu={options.gpu}")
     if options.zipf:
         command.append("--zipf")
     if not prefetch:

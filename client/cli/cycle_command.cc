@@ -39,7 +39,7 @@ client::TableSpec SpecOf(const CycleBench& bench) {
 }
 
 absl::StatusOr<std::vector<CycleClient>> ConnectTrainers(
-    const ConnectionFlags& connection, int32_t count) {
+    const ConnectionFlags& connection, const CycleLoad& load, int32_t count) {
   std::vector<CycleClient> clients;
   for (int32_t rank = 0; rank < count; ++rank) {
     CycleClient& client = clients.emplace_back();
@@ -47,6 +47,7 @@ absl::StatusOr<std::vector<CycleClient>> ConnectTrainers(
     ROWHOUSE_ASSIGN_OR_RETURN(client::ClusterOptions options,
                               ToOptions(connection));
     options.observer = client.log->observer();
+    options.device_index = load.device_index;
     ROWHOUSE_ASSIGN_OR_RETURN(client.cluster,
                               client::Cluster::Connect(options));
   }
@@ -138,6 +139,9 @@ absl::StatusOr<int> RunCycleBench(const Context& context,
   bench.load.step_count = static_cast<int32_t>(flags.step_count);
   bench.load.prefetch = !flags.no_prefetch;
   bench.load.law = flags.zipf ? TokenLaw::kZipf : TokenLaw::kUniform;
+  if (flags.device_index >= 0) {
+    bench.load.device_index = static_cast<int>(flags.device_index);
+  }
   bench.load.model_time = absl::Milliseconds(flags.model_milliseconds);
   // A wait for an event takes as long as the cycle before it.
   bench.load.timeout = context.connection.work_timeout() +
@@ -145,8 +149,9 @@ absl::StatusOr<int> RunCycleBench(const Context& context,
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
                             Connect(context.connection));
   bench.table.server_count = static_cast<int32_t>(cluster->servers().size());
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<CycleClient> clients,
-                            ConnectTrainers(context.connection, trainer_count));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const std::vector<CycleClient> clients,
+      ConnectTrainers(context.connection, bench.load, trainer_count));
   return OnOwnTable(
       context, *cluster, {SpecOf(bench), replace},
       [&] {
@@ -189,6 +194,12 @@ void AddCycleFlags(CLI::App& command, CycleFlags& flags,
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("MILLISECONDS")
       ->needs(cycle);
+  AddCount(
+      command, "--gpu", flags.device_index,
+      "--cycle: the GPU, from 0, that has cache, embeddings and gradients; "
+      "the host when not given",
+      0, 1 << 10)
+      .needs(cycle);
   command
       .add_option("--timeline", flags.timeline,
                   "--cycle: writes a picture of two cycles, and every span to "

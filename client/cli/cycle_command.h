@@ -21,6 +21,7 @@ struct CycleFlags {
   bool zipf = false;
   bool no_prefetch = false;
   double model_milliseconds = 0;
+  int64_t device_index = -1;  ///< Below 0: none.
   std::string timeline;
   double timeline_milliseconds = 0;
 };

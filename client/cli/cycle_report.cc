@@ -164,6 +164,7 @@ Json CycleJson(const CycleBench& bench, const CycleSummary& summary) {
           {"tokens_per_step", bench.load.token_count},
           {"steps_per_cycle", bench.load.step_count},
           {"tokens", NameOf(bench.load.law)},
+          {"gpu", bench.load.device_index.has_value()},
           {"model_seconds", absl::ToDoubleSeconds(bench.load.model_time)},
           {"cycle_count", bench.load.cycle_count},
           {"rows_per_cycle", PerCycle(summary.row_count, summary)},

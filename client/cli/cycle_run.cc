@@ -9,6 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "client/internal/trainer_core.h"
+#include "kernels/backend.h"
 #include "proto/wire/status_macros.h"
 #include "rowhouse/ngram_embedding.h"
 #include "rowhouse/trainer.h"
@@ -25,6 +26,7 @@ client::NgramOptions OptionsOf(const CycleLoad& load, SpanLog& log) {
   options.is_update = [steps = load.step_count](int64_t step) {
     return step % steps == steps - 1;
   };
+  options.on_device = load.device_index.has_value();
   options.timeout = load.timeout;
   options.observer = log.observer();
   return options;
@@ -45,16 +47,31 @@ class CycleTrainer {
     ROWHOUSE_ASSIGN_OR_RETURN(
         std::unique_ptr<client::NgramEmbedding> embedding,
         client::NgramEmbedding::Create(*trainer, OptionsOf(load, *client.log)));
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        std::unique_ptr<kernels::Backend> backend,
+        kernels::MakeBackend({.kind = load.device_index.has_value()
+                                          ? kernels::BackendKind::kCuda
+                                          : kernels::BackendKind::kCpu,
+                              .device_index = load.device_index.value_or(0),
+                              .thread_count = 1}));
+    ROWHOUSE_ASSIGN_OR_RETURN(
+        kernels::Buffer rows,
+        backend->Allocate(load.token_count * trainer->table().row_bytes()));
     return std::make_unique<CycleTrainer>(load, std::move(trainer),
-                                          std::move(embedding));
+                                          std::move(embedding),
+                                          std::move(backend), std::move(rows));
   }
 
   CycleTrainer(const CycleLoad& load, std::unique_ptr<client::Trainer> trainer,
-               std::unique_ptr<client::NgramEmbedding> embedding)
+               std::unique_ptr<client::NgramEmbedding> embedding,
+               std::unique_ptr<kernels::Backend> backend, kernels::Buffer rows)
       : load_(load),
         trainer_(std::move(trainer)),
         embedding_(std::move(embedding)),
-        rows_(load.token_count * trainer_->table().row_bytes()) {
+        backend_(std::move(backend)),
+        buffer_(std::move(rows)),
+        rows_(buffer_.as<std::byte>(),
+              static_cast<size_t>(buffer_.size_bytes())) {
     TokenSource source(load.law, load.seed + trainer_->rank());
     for (int64_t i = 0; i < std::min(cycle_count(), kKinds); ++i) {
       std::vector<std::vector<int32_t>>& steps = tokens_.emplace_back();
@@ -135,7 +152,9 @@ class CycleTrainer {
   const std::unique_ptr<client::Trainer> trainer_;
   const std::unique_ptr<client::NgramEmbedding> embedding_;
   std::vector<std::vector<std::vector<int32_t>>> tokens_;  // By kind and step.
-  std::vector<std::byte> rows_;
+  const std::unique_ptr<kernels::Backend> backend_;
+  const kernels::Buffer buffer_;     // After its backend.
+  const std::span<std::byte> rows_;  // A step's embedding, and its gradient.
   std::vector<Interval> model_;
   std::vector<absl::Time> starts_;
 };

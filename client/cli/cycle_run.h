@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ struct CycleLoad {
   /// What a step's model takes between embedding and gradient: a wait, as for
   /// a GPU.
   absl::Duration model_time;
+  /// The GPU that has cache, embeddings and gradients; else the host does.
+  std::optional<int> device_index = std::nullopt;
   absl::Duration timeout = absl::Seconds(60);  ///< Of a call.
   uint64_t seed = 1;
 
