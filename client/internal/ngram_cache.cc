@@ -117,6 +117,20 @@ absl::StatusOr<std::vector<int64_t>> NgramCache::RowIds(Tokens tokens) const {
   return row_ids;
 }
 
+absl::StatusOr<std::vector<std::vector<int32_t>>> NgramCache::HostTokens(
+    std::span<const Tokens> steps) const {
+  std::vector<std::vector<int32_t>> all;
+  absl::Status copied;
+  for (const Tokens& tokens : steps) {
+    std::vector<int32_t>& step = all.emplace_back(tokens.size());
+    copied.Update(backend_->Copy(tokens.data(), step.data(),
+                                 static_cast<int64_t>(tokens.size_bytes())));
+  }
+  copied.Update(backend_->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(copied);
+  return all;
+}
+
 absl::StatusOr<NgramWant> NgramCache::WantList(
     std::span<const Tokens> steps) const {
   NgramWant want;

@@ -51,6 +51,10 @@ class NgramCache {
 
   absl::StatusOr<std::vector<int64_t>> RowIds(Tokens tokens) const;
 
+  /// The tokens of `steps`, in the host's memory.
+  absl::StatusOr<std::vector<std::vector<int32_t>>> HostTokens(
+      std::span<const Tokens> steps) const;
+
   /// Errors:
   ///   kInvalidArgument  more rows than the cache has.
   absl::StatusOr<NgramWant> WantList(std::span<const Tokens> steps) const;

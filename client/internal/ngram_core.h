@@ -64,8 +64,7 @@ class NgramCore {
   };
 
   struct NextCycle {
-    /// By step; none with `NgramOptions::on_device`.
-    std::vector<std::vector<int32_t>> tokens;
+    std::vector<std::vector<int32_t>> tokens;  ///< By step.
     NgramWant want;
     PendingPull pull;
     std::optional<RowSet> rows;  ///< Once landed.
@@ -83,7 +82,7 @@ class NgramCore {
   absl::Status CheckFinish(bool has_decision) const;
   absl::StatusOr<NgramWant> WantList(std::span<const Tokens> steps,
                                      int64_t event);
-  bool IsNext(std::span<const Tokens> steps) const;
+  absl::StatusOr<bool> IsNext(std::span<const Tokens> steps) const;
   absl::Status LandNext();
   absl::Status PullInto(const NgramWant& want, int64_t event, bool training,
                         RowSet& rows);

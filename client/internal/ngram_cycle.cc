@@ -67,14 +67,12 @@ absl::Status NgramCore::PullInto(const NgramWant& want, int64_t event,
   return absl::OkStatus();
 }
 
-// Whether these steps are known to be those that were prefetched, whose want
-// list is there.
-bool NgramCore::IsNext(std::span<const Tokens> steps) const {
-  return next_.has_value() && !options_.on_device &&
-         std::equal(steps.begin(), steps.end(), next_->tokens.begin(),
-                    next_->tokens.end(), [](const Tokens& a, const Tokens& b) {
-                      return std::equal(a.begin(), a.end(), b.begin(), b.end());
-                    });
+// Whether these steps are those that were prefetched, whose want list is there.
+absl::StatusOr<bool> NgramCore::IsNext(std::span<const Tokens> steps) const {
+  if (!next_.has_value()) return false;
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> tokens,
+                            cache_->HostTokens(steps));
+  return tokens == next_->tokens;
 }
 
 // Waits until what was prefetched is in the cache.
@@ -106,7 +104,7 @@ absl::Status NgramCore::StartCycle(int64_t first_step,
   ROWHOUSE_RETURN_IF_ERROR(CheckSteps(first_step, std::ssize(steps)));
   Cycle cycle;
   cycle.event = trainer_.next_event();
-  const bool known = IsNext(steps);
+  ROWHOUSE_ASSIGN_OR_RETURN(const bool known, IsNext(steps));
   if (!known) {
     ROWHOUSE_ASSIGN_OR_RETURN(cycle.want, WantList(steps, cycle.event));
   }
@@ -142,6 +140,8 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
   if (next_.has_value()) return OutOfOrder("PrefetchNextCycle a second time");
   ROWHOUSE_RETURN_IF_ERROR(
       CheckSteps(cycle_->last_step + 1, std::ssize(steps)));
+  ROWHOUSE_ASSIGN_OR_RETURN(std::vector<std::vector<int32_t>> tokens,
+                            cache_->HostTokens(steps));
   ROWHOUSE_ASSIGN_OR_RETURN(NgramWant want, WantList(steps, cycle_->event + 1));
   // Split, and where the cache is, before its event: then nothing is between
   // that and the rows.
@@ -151,11 +151,8 @@ absl::Status NgramCore::PrefetchNextCycle(std::span<const Tokens> steps) {
                                         {.timeout = options_.timeout,
                                          .exact_event = cycle_->event,
                                          .training = true});
-  next_.emplace(NextCycle{{}, std::move(want), std::move(pull), std::nullopt});
-  if (options_.on_device) return absl::OkStatus();
-  for (const Tokens& tokens : steps) {
-    next_->tokens.emplace_back(tokens.begin(), tokens.end());
-  }
+  next_.emplace(NextCycle{std::move(tokens), std::move(want), std::move(pull),
+                          std::nullopt});
   return absl::OkStatus();
 }
 

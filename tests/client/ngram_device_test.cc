@@ -151,6 +151,41 @@ TEST_F(NgramDeviceTest, TrainingGivesTheBitsOfTheHost) {
   EXPECT_EQ(device_->held_bytes(), 0);
 }
 
+// Tokens of the device are known again, too.
+TEST_F(NgramDeviceTest, APrefetchedCyclesWantListIsMadeOnce) {
+  MakeTable(NgramSpec());
+  const auto trainer = Join();
+  int64_t want_lists = 0;
+  NgramOptions options;
+  options.observer = [&](const Span& span) {
+    if (span.stage == Stage::kWantList) ++want_lists;
+  };
+  const auto embedding =
+      internal::MakeNgramEmbedding(*trainer, options, device_);
+  ASSERT_THAT(embedding, IsOk());
+  const DeviceBuffer<int32_t> tokens(*device_, {1, 2, 3});
+  const DeviceBuffer<int32_t> next(*device_, {4, 5});
+  const DeviceBuffer<float> gradient(*device_, std::vector<float>(3 * kDim, 1));
+  ASSERT_THAT(
+      (*embedding)->StartCycle(0, std::vector<Tokens>(2, tokens.span())),
+      IsOk());
+  ASSERT_THAT(
+      (*embedding)->PrefetchNextCycle(std::vector<Tokens>(2, next.span())),
+      IsOk());
+  ASSERT_THAT((*embedding)->AccumulateGradient(tokens.span(), gradient.bytes()),
+              IsOk());
+  ASSERT_THAT((*embedding)->FinishCycle(Scalars()), IsOk());
+  EXPECT_EQ(want_lists, 2);
+  EXPECT_THAT(
+      (*embedding)->StartCycle(2, std::vector<Tokens>(2, tokens.span())),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               "other steps than were prefetched"));
+  EXPECT_EQ(want_lists, 3);
+  EXPECT_THAT((*embedding)->StartCycle(2, std::vector<Tokens>(2, next.span())),
+              IsOk());
+  EXPECT_EQ(want_lists, 3);
+}
+
 TEST_F(NgramDeviceTest, BadInputIsRefusedAndChangesNothing) {
   MakeTable(NgramSpec());
   const auto trainer = Join();
