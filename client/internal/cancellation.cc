@@ -50,4 +50,14 @@ Cancellation::Callback::~Callback() {
   cancellation_.callbacks_.erase(id_);
 }
 
+WaitCancellation::WaitCancellation(const CallContext& context, Mutex& mutex,
+                                   CondVar& changed)
+    : callback_(
+          context.cancellation == nullptr ? never_ : *context.cancellation,
+          [this, &mutex, &changed] {
+            MutexLock lock(mutex);
+            cancelled_ = true;
+            changed.SignalAll();
+          }) {}
+
 }  // namespace rowhouse::client::internal

@@ -63,6 +63,21 @@ struct CallContext {
   Cancellation* cancellation = nullptr;  ///< May be null.
 };
 
+/// For who waits on a condition: wakes the wait when the call is cancelled.
+/// Made and destroyed without the mutex; `mutex` and `changed` must outlive it.
+class WaitCancellation {
+ public:
+  WaitCancellation(const CallContext& context, Mutex& mutex, CondVar& changed);
+
+  /// Whether it has been. The mutex must be held.
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  bool cancelled_ = false;
+  Cancellation never_;
+  Cancellation::Callback callback_;
+};
+
 }  // namespace rowhouse::client::internal
 
 #endif  // ROWHOUSE_CLIENT_INTERNAL_CANCELLATION_H_

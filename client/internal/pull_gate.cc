@@ -6,17 +6,10 @@ namespace rowhouse::client::internal {
 
 absl::Status PullGate::Enter(int32_t shard, Clock& clock,
                              const CallContext& context) {
-  Cancellation never;
-  bool cancelled = false;  // Guarded by `mutex_`.
-  Cancellation::Callback callback(
-      context.cancellation == nullptr ? never : *context.cancellation, [&] {
-        MutexLock lock(mutex_);
-        cancelled = true;
-        changed_.SignalAll();
-      });
+  const WaitCancellation cancellation(context, mutex_, changed_);
   MutexLock lock(mutex_);
   while (open_[shard] >= places_) {
-    if (cancelled) return absl::CancelledError("cancelled");
+    if (cancellation.cancelled()) return absl::CancelledError("cancelled");
     if (clock.Now() >= context.deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat(places_, " ", what_,

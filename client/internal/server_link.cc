@@ -38,18 +38,12 @@ ServerLink::~ServerLink() {
 }
 
 absl::StatusOr<int64_t> ServerLink::Enter(const CallContext& context) {
-  Cancellation never;
-  bool cancelled = false;  // Guarded by `mutex_`.
-  const Cancellation::Callback callback(
-      context.cancellation == nullptr ? never : *context.cancellation, [&] {
-        MutexLock lock(mutex_);
-        cancelled = true;
-        changed_.SignalAll();
-      });
+  const WaitCancellation cancellation(context, mutex_, changed_);
   const absl::Time until =
       std::min(context.deadline, begun_ + settings_.patience);
   MutexLock lock(mutex_);
-  while (state_ == State::kOpening && !cancelled && absl::Now() < until) {
+  while (state_ == State::kOpening && !cancellation.cancelled() &&
+         absl::Now() < until) {
     changed_.WaitUntil(mutex_, absl::ToChronoTime(until));
   }
   switch (state_) {
@@ -79,24 +73,17 @@ void ServerLink::Break() {
 
 absl::StatusOr<ServerLink::Transfer> ServerLink::Begin(
     int64_t turn, const CallContext& context) {
-  Cancellation never;
-  bool cancelled = false;  // Guarded by `mutex_`.
-  const Cancellation::Callback callback(
-      context.cancellation == nullptr ? never : *context.cancellation, [&] {
-        MutexLock lock(mutex_);
-        cancelled = true;
-        changed_.SignalAll();
-      });
+  const WaitCancellation cancellation(context, mutex_, changed_);
   const absl::Time until =
       std::min(context.deadline, absl::Now() + settings_.stall_timeout);
   {
     MutexLock lock(mutex_);
-    while (state_ == State::kJoined && !broken_ && !cancelled &&
+    while (state_ == State::kJoined && !broken_ && !cancellation.cancelled() &&
            (busy_ || next_turn_ < turn) && absl::Now() < until) {
       changed_.WaitUntil(mutex_, absl::ToChronoTime(until));
     }
-    if (state_ != State::kJoined || broken_ || cancelled || busy_ ||
-        next_turn_ != turn) {
+    if (state_ != State::kJoined || broken_ || cancellation.cancelled() ||
+        busy_ || next_turn_ != turn) {
       return absl::UnavailableError(
           absl::StrCat("turn ", turn, " of a link did not come: turn ",
                        next_turn_, " is next"));

@@ -67,17 +67,11 @@ TableMapping::~TableMapping() {
 
 absl::StatusOr<TableMapping::Use> TableMapping::Enter(
     const CallContext& context) {
-  Cancellation never;
-  bool cancelled = false;  // Guarded by `mutex_`.
-  const Cancellation::Callback callback(
-      context.cancellation == nullptr ? never : *context.cancellation, [&] {
-        MutexLock lock(mutex_);
-        cancelled = true;
-        changed_.SignalAll();
-      });
+  const WaitCancellation cancellation(context, mutex_, changed_);
   const absl::Time until = std::min(context.deadline, absl::Now() + kPatience);
   MutexLock lock(mutex_);
-  while (state_ == State::kOpening && !cancelled && absl::Now() < until) {
+  while (state_ == State::kOpening && !cancellation.cancelled() &&
+         absl::Now() < until) {
     changed_.WaitUntil(mutex_, absl::ToChronoTime(until));
   }
   switch (state_) {
