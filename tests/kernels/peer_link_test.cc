@@ -30,7 +30,7 @@ class PeerLinkTest : public ::testing::TestWithParam<const char*> {
     cuda_ = std::string(GetParam()) == "cuda";
     if (!cuda_) return;
     const absl::Status found = TwoGpus();
-    if (MayLackTwoGpus(found)) GTEST_SKIP() << found;
+    if (MayLackGpu(found)) GTEST_SKIP() << found;
     ASSERT_THAT(found, IsOk());
   }
 

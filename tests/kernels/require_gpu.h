@@ -37,14 +37,6 @@ inline absl::Status TwoGpus() {
   return absl::OkStatus();
 }
 
-/// Whether a test may be skipped for which `TwoGpus` are not there: as above,
-/// or there is one, and ROWHOUSE_REQUIRE_TWO_GPUS does not ask for two.
-inline bool MayLackTwoGpus(const absl::Status& found) {
-  if (std::getenv("ROWHOUSE_REQUIRE_TWO_GPUS") != nullptr) return false;
-  const bool one = MakeBackend({.kind = BackendKind::kCuda}).ok();
-  return MayLackGpu(found) || (one && absl::IsNotFound(found));
-}
-
 }  // namespace rowhouse::kernels
 
 #endif  // ROWHOUSE_TESTS_KERNELS_REQUIRE_GPU_H_

@@ -190,7 +190,7 @@ class WholeModelTest : public ::testing::TestWithParam<Model> {
   void SetUp() override {
     if (GetParam().backend != "cuda") return;
     const absl::Status found = kernels::TwoGpus();
-    if (kernels::MayLackTwoGpus(found)) GTEST_SKIP() << found;
+    if (kernels::MayLackGpu(found)) GTEST_SKIP() << found;
     ASSERT_THAT(found, IsOk());
   }
 
