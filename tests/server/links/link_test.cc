@@ -129,10 +129,7 @@ TEST_F(LinkTest, HeadCallsGiveTheBitsOfGrpc) {
   const HeadOutcome wanted = RunHead(*plain);
   ASSERT_THAT(plain->DeleteTable("t"), IsOk());
   const auto cluster = LinkTo(addresses_);
-  const HeadOutcome found = RunHead(*cluster);
-  EXPECT_EQ(found.losses, wanted.losses);
-  EXPECT_TRUE(found.hidden_gradient == wanted.hidden_gradient);
-  EXPECT_EQ(found.digest, wanted.digest);
+  ExpectSame(RunHead(*cluster), wanted);
   for (int32_t server = 0; server < 2; ++server) {
     EXPECT_EQ(LinksOf(*cluster, server).head_count(), 2);
   }
@@ -148,10 +145,7 @@ TEST_F(LinkTest, AHeadCallWhoseLinkFailsIsMadeAgain) {
       link.Break();
     });
   }
-  const HeadOutcome found = RunHead(*cluster_);
-  EXPECT_EQ(found.losses, wanted.losses);
-  EXPECT_TRUE(found.hidden_gradient == wanted.hidden_gradient);
-  EXPECT_EQ(found.digest, wanted.digest);
+  ExpectSame(RunHead(*cluster_), wanted);
   for (int32_t server = 0; server < 2; ++server) {
     EXPECT_EQ(LinksOf(*cluster_, server).head_count(), 1);
   }

@@ -1,6 +1,7 @@
 #include "tests/server/one_sided/child.h"
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/kernels/require_gpu.h"
 
@@ -52,6 +54,16 @@ std::string AwaitTold(Process& child, const std::string& what) {
   ADD_FAILURE() << "the child did not say " << what << ": "
                 << child.RestOfErr();
   return "";
+}
+
+void ExpectClientOutlives(Process& server, Process& client,
+                          const std::string& at_work,
+                          const std::string& address) {
+  AwaitTold(client, at_work);
+  server.Signal(SIGKILL);
+  EXPECT_EQ(server.Wait(), -SIGKILL);
+  EXPECT_THAT(AwaitTold(client, "ended with "), ::testing::HasSubstr(address));
+  EXPECT_EQ(client.Wait(), 0);
 }
 
 }  // namespace rowhouse::testing

@@ -25,6 +25,12 @@ void Tell(const std::string& line);
 /// rest of that line; the child's errors when it ends without.
 std::string AwaitTold(Process& child, const std::string& what);
 
+/// Kills `server` once `client` has said `at_work`, and expects that the client
+/// then says that it ended with an error that names `address`, and ends well.
+void ExpectClientOutlives(Process& server, Process& client,
+                          const std::string& at_work,
+                          const std::string& address);
+
 }  // namespace rowhouse::testing
 
 #endif  // ROWHOUSE_TESTS_SERVER_ONE_SIDED_CHILD_H_

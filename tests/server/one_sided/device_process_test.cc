@@ -250,12 +250,7 @@ TEST_P(MappedDeviceProcessTest, AKilledClientLeavesTheServerAndItsMemoryFree) {
 TEST_P(MappedDeviceProcessTest, AKilledServerLeavesItsClientAndTheGpuAtWork) {
   Serve(1);
   const auto client = StartChild("DeviceSurvivor", {addresses_[0], "x"});
-  AwaitTold(*client, "gathering");
-  servers_[0]->Signal(SIGKILL);
-  EXPECT_EQ(servers_[0]->Wait(), -SIGKILL);
-  EXPECT_THAT(AwaitTold(*client, "ended with "),
-              ::testing::HasSubstr(addresses_[0]));
-  EXPECT_EQ(client->Wait(), 0);
+  ExpectClientOutlives(*servers_[0], *client, "gathering", addresses_[0]);
 }
 
 std::string NameOf(

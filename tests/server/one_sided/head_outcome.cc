@@ -49,4 +49,10 @@ HeadOutcome RunHead(client::Cluster& cluster) {
   return outcome;
 }
 
+void ExpectSame(const HeadOutcome& got, const HeadOutcome& want) {
+  EXPECT_EQ(got.losses, want.losses);
+  EXPECT_TRUE(got.hidden_gradient == want.hidden_gradient);
+  EXPECT_EQ(got.digest, want.digest);
+}
+
 }  // namespace rowhouse::testing

@@ -19,6 +19,9 @@ struct HeadOutcome {
 /// Makes the table `t` on two servers, two calls of the head and an event.
 HeadOutcome RunHead(client::Cluster& cluster);
 
+/// Expects the same bits.
+void ExpectSame(const HeadOutcome& got, const HeadOutcome& want);
+
 }  // namespace rowhouse::testing
 
 #endif  // ROWHOUSE_TESTS_SERVER_ONE_SIDED_HEAD_OUTCOME_H_
