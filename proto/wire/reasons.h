@@ -80,6 +80,11 @@ inline constexpr std::string_view kCommitDiffers = "COMMIT_DIFFERS";
 inline constexpr std::string_view kEventAhead = "EVENT_AHEAD";
 /// The event is past.
 inline constexpr std::string_view kEventPast = "EVENT_PAST";
+/// The rows did not come to be from those of the base. Write a checkpoint
+/// without one.
+inline constexpr std::string_view kNoBase = "NO_BASE";
+/// The shard is being restored, or a restore failed. Restore, reset or delete.
+inline constexpr std::string_view kNotRestored = "NOT_RESTORED";
 /// The handle has expired or was never given. Send the row ids.
 inline constexpr std::string_view kHandleGone = "HANDLE_GONE";
 /// A seal counts parts that have not landed; names the first.
@@ -151,6 +156,11 @@ inline constexpr std::string_view kImportsOpen = "IMPORTS_OPEN";
 inline constexpr std::string_view kRecordingsOpen = "RECORDINGS_OPEN";
 /// An event did not fit into a recording's buffer. Ask for a larger one.
 inline constexpr std::string_view kRecorderBehind = "RECORDER_BEHIND";
+/// The shard is writing a checkpoint. Wait for its end.
+inline constexpr std::string_view kCheckpointsOpen = "CHECKPOINTS_OPEN";
+/// A checkpoint's buffer had no room for the rows that the event would change
+/// until the call's end. With a retry delay.
+inline constexpr std::string_view kCheckpointBehind = "CHECKPOINT_BEHIND";
 /// The table needs more bytes than are left.
 inline constexpr std::string_view kMemory = "MEMORY";
 
@@ -181,6 +191,29 @@ inline constexpr std::string_view kPartInFlight = "PART_IN_FLIGHT";
 inline constexpr std::string_view kOutOfOrder = "OUT_OF_ORDER";
 /// NOT_FOUND: a row was not pulled in this cycle.
 inline constexpr std::string_view kRowNotCached = "ROW_NOT_CACHED";
+
+// Of checkpoints' files. Metadata `file` names the file.
+
+/// DATA_LOSS: a file is not what was written; metadata `offset` is where, in
+/// bytes.
+inline constexpr std::string_view kDamaged = "DAMAGED";
+/// NOT_FOUND: there is no whole checkpoint of this name, or it does not have
+/// the table or rank.
+inline constexpr std::string_view kNoSuchCheckpoint = "NO_SUCH_CHECKPOINT";
+/// ALREADY_EXISTS: there is a whole checkpoint of this name.
+inline constexpr std::string_view kCheckpointExists = "CHECKPOINT_EXISTS";
+/// FAILED_PRECONDITION: a shard's files or a rank's state are missing, or are
+/// not of this checkpoint.
+inline constexpr std::string_view kCheckpointIncomplete =
+    "CHECKPOINT_INCOMPLETE";
+/// FAILED_PRECONDITION: another checkpoint is based on it; metadata
+/// `checkpoint` names that one.
+inline constexpr std::string_view kCheckpointInUse = "CHECKPOINT_IN_USE";
+/// RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE or INTERNAL: a file
+/// cannot be written.
+inline constexpr std::string_view kNotWritable = "NOT_WRITABLE";
+/// UNAVAILABLE or INTERNAL: a file is there but cannot be read.
+inline constexpr std::string_view kNotReadable = "NOT_READABLE";
 
 }  // namespace rowhouse::wire::reasons
 

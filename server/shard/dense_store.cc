@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -101,6 +102,17 @@ absl::Status DenseStore::AllocateArrays() {
   ROWHOUSE_RETURN_IF_ERROR(AllocateRows(1, table_.bias_grad));
   ROWHOUSE_RETURN_IF_ERROR(AllocateRows(1, table_.bias_first_moment));
   return AllocateRows(1, table_.bias_second_moment);
+}
+
+std::vector<void*> DenseStore::columns() const {
+  std::vector<void*> columns = {table_.weights};
+  if (spec_.dense->has_master) columns.push_back(table_.master);
+  columns.insert(columns.end(), {table_.first_moment, table_.second_moment});
+  if (spec_.dense->has_bias) {
+    columns.insert(columns.end(), {table_.bias, table_.bias_first_moment,
+                                   table_.bias_second_moment});
+  }
+  return columns;
 }
 
 absl::Status DenseStore::Reset() {

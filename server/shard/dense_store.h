@@ -39,6 +39,7 @@ class DenseStore final : public TableStore {
     return kernels::WeightRows(table_);
   }
   const kernels::Buffer& weights() const override { return weights_; }
+  std::vector<void*> columns() const override;
   absl::Status Reset() override;
   absl::Status WriteRows(int64_t first_slot, int64_t row_count,
                          const void* rows) override;

@@ -28,7 +28,8 @@ ContributionState StateOf(int32_t trainer_rank,
 Events::Age Events::AgeOf(int64_t event) const {
   if (event > applied_ + kOpen) return Age::kAhead;
   if (event > applied_) return Age::kOpen;
-  return event > applied_ - kKept ? Age::kApplied : Age::kForgotten;
+  return event > std::max(applied_ - kKept, restored_) ? Age::kApplied
+                                                       : Age::kForgotten;
 }
 
 const Contribution* Events::Find(int64_t event, int32_t trainer_rank) const {
@@ -188,8 +189,13 @@ Contributions Events::Archive(const EventCommit& commit,
 }
 
 void Events::Reset(int32_t first_trainer_count) {
-  trainer_counts_ = TrainerCounts(first_trainer_count);
-  applied_ = 0;
+  Restore(0, TrainerCounts(first_trainer_count));
+}
+
+void Events::Restore(int64_t event, TrainerCounts trainer_counts) {
+  trainer_counts_ = std::move(trainer_counts);
+  applied_ = event;
+  restored_ = event;
   open_.clear();
   kept_.clear();
 }

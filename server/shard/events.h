@@ -42,7 +42,7 @@ class Events {
   static constexpr int64_t kKept = 2;
 
   enum class Age : uint8_t {
-    kForgotten,  ///< Applied, and before the kept ones.
+    kForgotten,  ///< Applied, and before the kept ones, or restored.
     kApplied,    ///< One of the kept ones.
     kOpen,
     kAhead,
@@ -130,6 +130,9 @@ class Events {
   /// Back to event 0 and the first trainer count.
   void Reset(int32_t first_trainer_count);
 
+  /// To an event of which no more is known than that it was applied.
+  void Restore(int64_t event, TrainerCounts trainer_counts);
+
   std::vector<OpenEventState> DescribeOpen() const;
   std::vector<AppliedEventState> DescribeApplied() const;
 
@@ -157,6 +160,7 @@ class Events {
   TrainerCounts trainer_counts_;
   int32_t max_part_count_;
   int64_t applied_ = 0;
+  int64_t restored_ = 0;                   // The event of `Restore`.
   std::map<int64_t, Contributions> open_;  // By event.
   std::deque<Applied> kept_;               // Ascending.
 };

@@ -46,14 +46,6 @@ absl::Status SessionCountError(int64_t event, int64_t session_count,
        {"wanted", absl::StrCat(trainer_count)}});
 }
 
-absl::Status CommitDiffersError(int64_t event) {
-  return wire::Error(
-      absl::StatusCode::kAlreadyExists, wire::reasons::kCommitDiffers,
-      absl::StrCat("event ", event,
-                   " was committed with other sessions or scalars"),
-      {{"event", absl::StrCat(event)}});
-}
-
 }  // namespace
 
 absl::Status Events::CheckSeal(const TrainerSession& trainer, int64_t event,

@@ -24,6 +24,8 @@ struct ParkedCall {
   int64_t folded_event = 0;
   int32_t folded_rank = 0;
   int32_t folded_part_count = 0;
+  /// Until so many chunks of snapshots have come back.
+  int64_t chunk_returns = 0;
   absl::Time until;
   std::shared_ptr<Call> call;
   /// The session that calls; when it ends, so does the wait.

@@ -18,6 +18,7 @@
 #include "kernels/mutex.h"
 #include "server/shard/head_landing.h"
 #include "server/shard/lane.h"
+#include "server/shard/lane_snapshot.h"
 #include "server/shard/shard_core.h"
 #include "server/shard/shard_errors.h"
 #include "server/shard/timer_queue.h"
@@ -94,6 +95,11 @@ class LaneShard final : public Shard {
                        std::shared_ptr<Call> call,
                        Done<ShardInfo> done) override;
   void Reset(std::shared_ptr<Call> call, Done<ShardInfo> done) override;
+  void OpenSnapshot(SnapshotRequest request, std::shared_ptr<Call> call,
+                    Done<std::unique_ptr<Snapshot>> done) override;
+  void OpenRestoration(std::string name, ShardState state,
+                       std::shared_ptr<Call> call,
+                       Done<std::unique_ptr<Restoration>> done) override;
   void Close(absl::Status reason) override;
   void NoteCancelled() override;
 
@@ -105,7 +111,8 @@ class LaneShard final : public Shard {
  private:
   // Runs `work(done)` on the lane, unless the call is over by then.
   template <typename T, typename Work>
-  Lane::Task Gated(std::shared_ptr<Call> call, Done<T> done, Work work);
+  Lane::Task Gated(std::shared_ptr<Call> call, Done<T> done, Work work,
+                   bool needs_rows = true);
   template <typename T, typename Work>
   void Hand(std::shared_ptr<Call> call, Done<T> done, Work work) {
     lane_->Post(Gated<T>(std::move(call), std::move(done), std::move(work)));
@@ -126,11 +133,20 @@ class LaneShard final : public Shard {
         std::move(call), std::move(done),
         [work = std::move(work)](Done<T> answer) mutable { answer(work()); });
   }
+  // The same, also while the shard has no rows to serve.
+  template <typename T, typename Work>
+  void AnswerAlways(std::shared_ptr<Call> call, Done<T> done, Work work) {
+    lane_->Post(Gated<T>(
+        std::move(call), std::move(done),
+        [work = std::move(work)](Done<T> answer) mutable { answer(work()); },
+        /*needs_rows=*/false));
+  }
   // After each task of the lane: ends what is over, and sees to it that parts
   // whose turn has come are folded, one a task, so that others come in between.
   void Settle();
-  absl::Status CheckCall(const Call& call) const;
+  absl::Status CheckCall(const Call& call, bool needs_rows) const;
   void CallOnTimer(absl::Time time);
+  void OnChunkReturned(const std::weak_ptr<Lane>& lane);
 
   const ShardSpec spec_;
   const RowRange range_;
@@ -180,7 +196,10 @@ void LaneShard::CallOnTimer(absl::Time time) {
     // A lane that has stopped drops the task: `this` may be gone then.
     const std::shared_ptr<Lane> running = lane.lock();
     if (running != nullptr) {
-      running->PostInternal([this] { core_->OnTimer(); });
+      running->PostInternal([this] {
+        core_->OnTimer();
+        Settle();
+      });
     }
   });
 }
@@ -196,8 +215,8 @@ void LaneShard::Settle() {
   });
 }
 
-absl::Status LaneShard::CheckCall(const Call& call) const {
-  absl::Status usable = core_->Usable();
+absl::Status LaneShard::CheckCall(const Call& call, bool needs_rows) const {
+  absl::Status usable = needs_rows ? core_->Serving() : core_->Usable();
   if (!usable.ok()) return usable;
   if (call.cancelled) return absl::CancelledError("the caller has gone");
   if (timers_.Now() >= call.deadline) {
@@ -208,11 +227,11 @@ absl::Status LaneShard::CheckCall(const Call& call) const {
 }
 
 template <typename T, typename Work>
-Lane::Task LaneShard::Gated(std::shared_ptr<Call> call, Done<T> done,
-                            Work work) {
+Lane::Task LaneShard::Gated(std::shared_ptr<Call> call, Done<T> done, Work work,
+                            bool needs_rows) {
   return [this, call = std::move(call), done = std::move(done),
-          work = std::move(work)](absl::Status admitted) mutable {
-    if (admitted.ok()) admitted = CheckCall(*call);
+          work = std::move(work), needs_rows](absl::Status admitted) mutable {
+    if (admitted.ok()) admitted = CheckCall(*call, needs_rows);
     if (!admitted.ok()) return done(std::move(admitted));
     work(std::move(done));
     Settle();
@@ -289,8 +308,8 @@ void LaneShard::GetEventStatistics(int64_t event, std::shared_ptr<Call> call,
 }
 
 void LaneShard::GetInfo(std::shared_ptr<Call> call, Done<ShardInfo> done) {
-  Answer<ShardInfo>(std::move(call), std::move(done),
-                    [this] { return core_->GetInfo(); });
+  AnswerAlways<ShardInfo>(std::move(call), std::move(done),
+                          [this] { return core_->GetInfo(); });
 }
 
 void LaneShard::OpenRecording(RecordingRequest request,
@@ -346,15 +365,24 @@ void LaneShard::FinishPart(std::unique_ptr<PartLanding> landing,
                            std::optional<EventCommit> commit,
                            std::shared_ptr<Call> call, Done<PartReceipt> done) {
   HandAdmitted<PartReceipt>(
-      std::move(call), std::move(done),
+      call, std::move(done),
       [this, landing = std::move(landing), seal_part_count,
-       commit = std::move(commit)](Done<PartReceipt> answer) mutable {
+       commit = std::move(commit), call](Done<PartReceipt> answer) mutable {
         auto& received = static_cast<Landing&>(*landing);
-        absl::StatusOr<PartReceipt> receipt =
+        const TrainerSession trainer = received.plan().header.trainer;
+        const int64_t event = received.plan().header.event;
+        absl::StatusOr<FinishedPart> finished =
             core_->FinishPart(received, seal_part_count, std::move(commit));
         core_->EndLanding(*received.plan().ticket);
         received.Release();
-        answer(std::move(receipt));
+        if (!finished.ok()) return answer(std::move(finished).status());
+        if (!finished->commit.has_value()) return answer(finished->receipt);
+        core_->Commit(trainer, event, *std::move(finished->commit), call,
+                      [receipt = finished->receipt, answer = std::move(answer)](
+                          const absl::StatusOr<bool>& recorded) mutable {
+                        if (!recorded.ok()) return answer(recorded.status());
+                        answer(receipt);
+                      });
       });
 }
 
@@ -374,10 +402,12 @@ void LaneShard::Discard(TrainerSession trainer, int64_t event,
 void LaneShard::Commit(TrainerSession trainer, int64_t event,
                        EventCommit commit, std::shared_ptr<Call> call,
                        Done<bool> done) {
-  Answer<bool>(std::move(call), std::move(done),
-               [this, trainer, event, commit = std::move(commit)]() mutable {
-                 return core_->Commit(trainer, event, std::move(commit));
-               });
+  Hand<bool>(call, std::move(done),
+             [this, trainer, event, call,
+              commit = std::move(commit)](Done<bool> answer) mutable {
+               core_->Commit(trainer, event, std::move(commit), std::move(call),
+                             std::move(answer));
+             });
 }
 
 void LaneShard::OpenHead(HeadHeader header, std::shared_ptr<Call> call,
@@ -444,8 +474,51 @@ void LaneShard::SetTrainerCount(int32_t trainer_count, int64_t from_event,
 }
 
 void LaneShard::Reset(std::shared_ptr<Call> call, Done<ShardInfo> done) {
-  Answer<ShardInfo>(std::move(call), std::move(done),
-                    [this] { return core_->Reset(); });
+  AnswerAlways<ShardInfo>(std::move(call), std::move(done),
+                          [this] { return core_->Reset(); });
+}
+
+void LaneShard::OpenSnapshot(SnapshotRequest request,
+                             std::shared_ptr<Call> call,
+                             Done<std::unique_ptr<Snapshot>> done) {
+  using Opened = absl::StatusOr<std::unique_ptr<Snapshot>>;
+  Answer<std::unique_ptr<Snapshot>>(
+      call, std::move(done),
+      [this, call, request = std::move(request)]() mutable -> Opened {
+        absl::StatusOr<std::shared_ptr<OpenedSnapshot>> opened =
+            core_->OpenSnapshot(std::move(request), std::move(call),
+                                [this, lane = std::weak_ptr<Lane>(lane_)] {
+                                  OnChunkReturned(lane);
+                                });
+        if (!opened.ok()) return std::move(opened).status();
+        return std::make_unique<LaneSnapshot>(*lane_, *core_, *opened,
+                                              [this] { Settle(); });
+      });
+}
+
+void LaneShard::OnChunkReturned(const std::weak_ptr<Lane>& lane) {
+  const std::shared_ptr<Lane> running = lane.lock();
+  if (running == nullptr) return;
+  running->PostInternal([this] {
+    core_->OnChunkReturned();
+    Settle();
+  });
+}
+
+void LaneShard::OpenRestoration(std::string name, ShardState state,
+                                std::shared_ptr<Call> call,
+                                Done<std::unique_ptr<Restoration>> done) {
+  using Opened = absl::StatusOr<std::unique_ptr<Restoration>>;
+  AnswerAlways<std::unique_ptr<Restoration>>(
+      std::move(call), std::move(done),
+      [this, name = std::move(name),
+       state = std::move(state)]() mutable -> Opened {
+        const absl::StatusOr<int64_t> number =
+            core_->BeginRestoration(std::move(name), state);
+        if (!number.ok()) return number.status();
+        return std::make_unique<LaneRestoration>(*lane_, *core_, *number,
+                                                 [this] { Settle(); });
+      });
 }
 
 void LaneShard::Close(absl::Status reason) {
@@ -467,6 +540,7 @@ void LaneShard::NoteCancelled() {
   lane_->PostInternal([this] {
     cancel_noted_ = false;
     core_->EndWaits();
+    Settle();
   });
 }
 

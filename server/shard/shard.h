@@ -132,6 +132,14 @@ struct RecordingRequest {
 
 class Recording;
 
+// server/shard/snapshot.h
+struct ShardState;
+struct SnapshotRequest;
+class Snapshot;
+
+// server/shard/restoration.h
+class Restoration;
+
 struct PartHeader {
   TrainerSession trainer;
   int64_t event = 0;
@@ -408,6 +416,24 @@ class Shard {
                                std::shared_ptr<Call> call,
                                Done<ShardInfo> done) = 0;
   virtual void Reset(std::shared_ptr<Call> call, Done<ShardInfo> done) = 0;
+  /// Arms a snapshot of the rows as of an event, or cuts it at once where that
+  /// is the last applied. `call` is the snapshot's as long as it lives.
+  ///
+  /// Errors:
+  ///   kFailedPrecondition  EVENT_PAST; NO_BASE: the rows did not come to be
+  ///                        from those of the base.
+  ///   kResourceExhausted   CHECKPOINTS_OPEN: there is one.
+  virtual void OpenSnapshot(SnapshotRequest request, std::shared_ptr<Call> call,
+                            Done<std::unique_ptr<Snapshot>> done) = 0;
+  /// Begins to overwrite the shard with `state` and rows, which `name` stands
+  /// for (`SnapshotRequest::base`): open contributions are dropped, sessions
+  /// closed, and nothing is served until that is finished.
+  ///
+  /// Errors:
+  ///   kDataLoss  the state is none of this table; says why.
+  virtual void OpenRestoration(std::string name, ShardState state,
+                               std::shared_ptr<Call> call,
+                               Done<std::unique_ptr<Restoration>> done) = 0;
 
   /// Ends every waiting call with `reason` and refuses all later ones with it:
   /// before a delete or the server's end. Returns when the lane is empty.

@@ -74,9 +74,17 @@ absl::Status ShardCore::Usable() const {
   return fault_.ok() ? absl::OkStatus() : DeepCopy(fault_);
 }
 
+absl::Status ShardCore::Serving() const {
+  absl::Status usable = Usable();
+  if (!usable.ok() || not_restored_.ok()) return usable;
+  return DeepCopy(not_restored_);
+}
+
 void ShardCore::Settle() {
-  if (committed_.has_value()) ApplyCommitted();
-  if (std::exchange(waits_may_end_, false)) EndWaits();
+  do {
+    if (committed_.has_value()) ApplyCommitted();
+    if (std::exchange(waits_may_end_, false)) EndWaits();
+  } while (committed_.has_value());
 }
 
 bool ShardCore::FoldWaits() {
@@ -103,6 +111,7 @@ void ShardCore::Close(const absl::Status& reason) {
   landings_.RevokeAll(closed_);
   head_calls_.RevokeAll(closed_);
   recordings_.EndAll(closed_);
+  EndSnapshot(closed_);
 }
 
 void ShardCore::Break(const absl::Status& fault) {
@@ -112,6 +121,7 @@ void ShardCore::Break(const absl::Status& fault) {
   landings_.RevokeAll(fault_);
   head_calls_.RevokeAll(fault_);
   recordings_.EndAll(fault_);
+  EndSnapshot(fault_);
 }
 
 void ShardCore::WaitFor(ParkedCall parked) {
@@ -127,8 +137,8 @@ void ShardCore::WaitFor(ParkedCall parked) {
 
 std::optional<absl::Status> ShardCore::Judge(const ParkedCall& parked,
                                              absl::Time now) const {
-  absl::Status usable = Usable();
-  if (!usable.ok()) return usable;
+  absl::Status serving = Serving();
+  if (!serving.ok()) return serving;
   if (parked.call->cancelled) {
     return absl::CancelledError("the caller has gone");
   }
@@ -137,7 +147,8 @@ std::optional<absl::Status> ShardCore::Judge(const ParkedCall& parked,
     if (!open.ok()) return open;
   }
   if (events_.applied() >= parked.applied_event &&
-      events_.AllSealed(parked.sealed_event) && IsFolded(parked)) {
+      events_.AllSealed(parked.sealed_event) && IsFolded(parked) &&
+      chunk_returns_ >= parked.chunk_returns) {
     return absl::OkStatus();
   }
   if (now >= parked.until) return EventPendingError(events_.applied());
@@ -160,6 +171,9 @@ void ShardCore::EndWaits() {
       [&](const ParkedCall& parked) { return Judge(parked, now); });
   for (auto& [parked, status] : ended) parked.resume(std::move(status));
   recordings_.EndCancelled();
+  if (snapshot_ != nullptr && snapshot_->call->cancelled) {
+    EndSnapshot(absl::CancelledError("the caller has gone"));
+  }
   ArmTimer();
 }
 

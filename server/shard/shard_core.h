@@ -1,9 +1,13 @@
 #ifndef ROWHOUSE_SERVER_SHARD_SHARD_CORE_H_
 #define ROWHOUSE_SERVER_SHARD_SHARD_CORE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +26,7 @@
 #include "server/shard/landing.h"
 #include "server/shard/landings.h"
 #include "server/shard/ledger.h"
+#include "server/shard/opened_snapshot.h"
 #include "server/shard/parked.h"
 #include "server/shard/pulls.h"
 #include "server/shard/recordings.h"
@@ -42,6 +47,13 @@ struct OpenedPull {
   int64_t row_count = 0;
 };
 
+/// What `ShardCore::FinishPart` did, and the commit that is still to be
+/// recorded, if one came with the part.
+struct FinishedPart {
+  PartReceipt receipt;
+  std::optional<EventCommit> commit;
+};
+
 /// What a shard does, without its lane: the methods are those of `Shard`, run
 /// one at a time. After each call the owner calls `Settle`.
 ///
@@ -59,6 +71,9 @@ class ShardCore {
   /// Why no call is served any more, or OK: the shard was closed, or its
   /// backend failed in an event.
   absl::Status Usable() const;
+
+  /// The same, or why the shard has no rows to serve.
+  absl::Status Serving() const;
 
   /// Applies the event that was committed, and ends the waits that are over.
   void Settle();
@@ -99,9 +114,9 @@ class ShardCore {
   // Contributions (shard_core_parts.cc).
   absl::StatusOr<std::unique_ptr<Landing>> BeginPart(PartHeader header);
   void EndLanding(const LandingTicket& ticket) { landings_.End(ticket); }
-  absl::StatusOr<PartReceipt> FinishPart(Landing& landing,
-                                         std::optional<int32_t> part_count,
-                                         std::optional<EventCommit> commit);
+  absl::StatusOr<FinishedPart> FinishPart(Landing& landing,
+                                          std::optional<int32_t> part_count,
+                                          std::optional<EventCommit> commit);
 
   // Head calls (shard_core_head.cc).
   absl::StatusOr<std::unique_ptr<HeadLanding>> OpenHead(
@@ -116,8 +131,8 @@ class ShardCore {
   absl::StatusOr<int64_t> Seal(const TrainerSession& trainer, int64_t event,
                                int32_t part_count);
   absl::StatusOr<int32_t> Discard(const TrainerSession& trainer, int64_t event);
-  absl::StatusOr<bool> Commit(const TrainerSession& trainer, int64_t event,
-                              EventCommit commit);
+  void Commit(const TrainerSession& trainer, int64_t event, EventCommit commit,
+              std::shared_ptr<Call> call, Done<bool> done);
   absl::StatusOr<int64_t> OpenSession(const TrainerSession& trainer,
                                       int64_t owner);
   absl::StatusOr<int64_t> KeepAlive(const TrainerSession& trainer);
@@ -128,11 +143,41 @@ class ShardCore {
   absl::StatusOr<ShardInfo> SetTrainerCount(const TrainerCountChange& change);
   absl::StatusOr<ShardInfo> Reset();
 
+  // Snapshots (shard_core_snapshots.cc).
+  absl::StatusOr<std::shared_ptr<OpenedSnapshot>> OpenSnapshot(
+      SnapshotRequest request, std::shared_ptr<Call> call,
+      SnapshotChunks::OnReturn on_return);
+  void AwaitCut(OpenedSnapshot& snapshot,
+                absl::AnyInvocable<void(absl::Status)> done);
+  void NextPiece(OpenedSnapshot& snapshot,
+                 Done<std::unique_ptr<SnapshotPiece>> done);
+  void OnChunkReturned();
+  void NoteDurable(const OpenedSnapshot& snapshot);
+  void CloseSnapshot(const OpenedSnapshot& snapshot);
+
+  // Restorations (shard_core_restore.cc). One has a number, which a later one
+  // takes from it.
+  absl::StatusOr<int64_t> BeginRestoration(std::string name,
+                                           const ShardState& state);
+  absl::Status WriteRestored(
+      int64_t restoration, int64_t first_slot, int64_t row_count,
+      std::span<const std::span<const std::byte>> columns);
+  absl::Status FinishRestoration(int64_t restoration);
+  void AbandonRestoration(int64_t restoration);
+
  private:
   // What FinishPart does with a part.
   struct Verdict {
     PartReceipt receipt;
     bool stage = false;
+  };
+
+  // One that is under way.
+  struct RestorationState {
+    int64_t number = 0;  // 0: none is.
+    std::string name;
+    int64_t event = 0;
+    int64_t row_count = 0;  // That have been written.
   };
 
   ShardCore(const ShardSpec& spec, const ShardLimits& limits,
@@ -181,6 +226,9 @@ class ShardCore {
   void DropFolds();
   absl::Status CheckCommitter(const TrainerSession& trainer) const;
   void SealNow(const TrainerSession& trainer, int64_t event);
+  void CommitUntil(const TrainerSession& trainer, int64_t event,
+                   EventCommit commit, std::shared_ptr<Call> call,
+                   absl::Time until, Done<bool> done);
   void ApplyCommitted();
   absl::Status RunEvent(const EventCommit& commit,
                         kernels::EventReport& report);
@@ -189,6 +237,28 @@ class ShardCore {
   absl::StatusOr<ShardDigest> DigestNow();
   void Record(const EventCommit& commit, Contributions contributions);
   absl::Status RewrittenError(std::string_view what) const;
+  // Ends all that belongs to the rows' life so far, for `reason`.
+  void ForgetLife(const absl::Status& reason);
+
+  absl::Status CheckSnapshot(const SnapshotRequest& request) const;
+  void CutIfDue();
+  absl::Status Cut(OpenedSnapshot& snapshot);
+  void ServePiece();
+  void EndSnapshot(const absl::Status& reason);
+  bool SnapshotNeedsRows() const;
+  absl::StatusOr<bool> PutAsideNextEvent();
+  // Whether the snapshot has all that the next event would change.
+  bool MakeRoom();
+  void NoteRoom(OpenedSnapshot& snapshot);
+  // Records a commit that has been checked.
+  void CommitWhenRoom(const TrainerSession& trainer, int64_t event,
+                      EventCommit commit, std::shared_ptr<Call> call,
+                      absl::Time until, Done<bool> done);
+
+  absl::Status CheckRestoration(int64_t restoration) const;
+  absl::Status CheckLastEvents(int64_t first_slot,
+                               std::span<const std::byte> states) const;
+
   absl::Status LandImport(int64_t first_row_id, int64_t row_count,
                           std::string_view rows, kernels::Buffer& landed);
 
@@ -213,6 +283,13 @@ class ShardCore {
   Parked parked_;
   Recordings recordings_;
   std::unique_ptr<RowEpoch> epoch_;  // Null unless the path is offered.
+
+  std::shared_ptr<OpenedSnapshot> snapshot_;  // Null: there is none.
+  std::map<std::string, int64_t> bases_;      // Events, by name.
+  int64_t chunk_returns_ = 0;  // Of snapshots; one that ends counts too.
+  RestorationState restoration_;
+  int64_t last_restoration_ = 0;
+  absl::Status not_restored_;
 
   std::optional<EventCommit> committed_;  // Recorded, not yet applied.
   bool waits_may_end_ = false;            // Something they wait for changed.

@@ -58,7 +58,12 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
       first_row_id - range_.first_row_id(), row_count, landed.data());
   if (!written.ok()) Break(written);
   ROWHOUSE_RETURN_IF_ERROR(Usable());
-  recordings_.EndAll(RewrittenError("rows were imported into "));
+  const absl::Status rewritten = RewrittenError("rows were imported into ");
+  recordings_.EndAll(rewritten);
+  if (snapshot_ != nullptr && snapshot_->rows != nullptr) {
+    EndSnapshot(rewritten);
+  }
+  bases_.clear();
   return row_count;
 }
 
@@ -107,16 +112,24 @@ absl::StatusOr<ShardInfo> ShardCore::Reset() {
     Break(reset);
     return Usable();
   }
+  ForgetLife(RewrittenError("there was a reset of "));
   history_ = *std::move(history);
   events_.Reset(spec_.trainer_count);
+  restoration_ = {};
+  not_restored_ = absl::OkStatus();
+  return GetInfo();
+}
+
+void ShardCore::ForgetLife(const absl::Status& reason) {
   ledger_.Clear();
   landings_.FenceAll();
   head_calls_.FenceAll();
   handles_.Clear();
   sessions_.CloseAll();
-  recordings_.EndAll(RewrittenError("there was a reset of "));
+  recordings_.EndAll(reason);
+  EndSnapshot(reason);
+  bases_.clear();
   waits_may_end_ = true;
-  return GetInfo();
 }
 
 }  // namespace rowhouse::server

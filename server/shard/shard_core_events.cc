@@ -54,14 +54,29 @@ absl::Status ShardCore::CheckCommitter(const TrainerSession& trainer) const {
                      {{"trainer_rank", absl::StrCat(trainer.trainer_rank)}});
 }
 
-absl::StatusOr<bool> ShardCore::Commit(const TrainerSession& trainer,
-                                       int64_t event, EventCommit commit) {
-  ROWHOUSE_RETURN_IF_ERROR(CheckCommitter(trainer));
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      const bool recorded,
-      events_.CheckCommit(event, commit, UpdateRule(spec_)));
-  if (!recorded) committed_ = std::move(commit);
-  return recorded;
+void ShardCore::Commit(const TrainerSession& trainer, int64_t event,
+                       EventCommit commit, std::shared_ptr<Call> call,
+                       Done<bool> done) {
+  const absl::Time until = WaitLimit(*call);
+  CommitUntil(trainer, event, std::move(commit), std::move(call), until,
+              std::move(done));
+}
+
+void ShardCore::CommitUntil(const TrainerSession& trainer, int64_t event,
+                            EventCommit commit, std::shared_ptr<Call> call,
+                            absl::Time until, Done<bool> done) {
+  absl::StatusOr<bool> recorded = [&]() -> absl::StatusOr<bool> {
+    ROWHOUSE_RETURN_IF_ERROR(CheckCommitter(trainer));
+    // Two that waited for room go on at once: the second is a repetition.
+    if (committed_.has_value() && event == events_.applied() + 1) {
+      if (SameCommit(*committed_, commit)) return true;
+      return CommitDiffersError(event);
+    }
+    return events_.CheckCommit(event, commit, UpdateRule(spec_));
+  }();
+  if (!recorded.ok() || *recorded) return done(std::move(recorded));
+  CommitWhenRoom(trainer, event, std::move(commit), std::move(call), until,
+                 std::move(done));
 }
 
 void ShardCore::ApplyCommitted() {
@@ -75,6 +90,7 @@ void ShardCore::ApplyCommitted() {
   ledger_.DropBefore(events_.applied() - Events::kKept + 1);
   waits_may_end_ = true;
   if (!recordings_.empty()) Record(commit, std::move(contributions));
+  CutIfDue();
 }
 
 absl::Status ShardCore::RunEvent(const EventCommit& commit,

@@ -142,7 +142,7 @@ absl::Status ShardCore::ResolveHandles(LandingPlan& plan) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PartReceipt> ShardCore::FinishPart(
+absl::StatusOr<FinishedPart> ShardCore::FinishPart(
     Landing& landing, std::optional<int32_t> part_count,
     std::optional<EventCommit> commit) {
   const PartHeader& header = landing.plan().header;
@@ -170,8 +170,9 @@ absl::StatusOr<PartReceipt> ShardCore::FinishPart(
   if (verdict.stage) StagePart(landing, verdict.receipt);
   EndLanding(*landing.plan().ticket);
   if (part_count.has_value()) SealNow(header.trainer, header.event);
-  if (!recorded) committed_ = *std::move(commit);
-  return verdict.receipt;
+  FinishedPart finished{verdict.receipt, std::nullopt};
+  if (!recorded) finished.commit = std::move(commit);
+  return finished;
 }
 
 absl::StatusOr<ShardCore::Verdict> ShardCore::JudgePart(

@@ -134,7 +134,9 @@ absl::Status ShardCore::ReadPull(int64_t pull, int64_t row_count, void* out) {
 }
 
 void ShardCore::AfterRead(int64_t pull) {
-  if (!Usable().ok() || !pulls_.TakeBringCurrent(pull)) return;
+  // A snapshot's rows keep the states they had at its event.
+  if (!Serving().ok() || SnapshotNeedsRows()) return;
+  if (!pulls_.TakeBringCurrent(pull)) return;
   const absl::Status brought =
       store_->BringCurrent(history_, *pulls_.slots(pull));
   if (!brought.ok()) Break(brought);

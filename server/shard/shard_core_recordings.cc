@@ -22,7 +22,7 @@ absl::Status ShardCore::RewrittenError(std::string_view what) const {
   return wire::Error(
       absl::StatusCode::kAborted, wire::reasons::kTableRewritten,
       absl::StrCat(absl::string_view(what.data(), what.size()), spec_.table,
-                   ", which ends its recordings; begin a new one"),
+                   ", which ends recordings and checkpoints; begin anew"),
       {{"table", spec_.table}});
 }
 

@@ -108,6 +108,14 @@ absl::Status EventPendingError(int64_t current_event) {
       {{"current_event", absl::StrCat(current_event)}});
 }
 
+absl::Status CommitDiffersError(int64_t event) {
+  return wire::Error(
+      absl::StatusCode::kAlreadyExists, wire::reasons::kCommitDiffers,
+      absl::StrCat("event ", event,
+                   " was committed with other sessions or scalars"),
+      {{"event", absl::StrCat(event)}});
+}
+
 absl::Status DeepCopy(const absl::Status& status) {
   absl::Status copy(status.code(), status.message());
   const std::optional<wire::ErrorDetails> details = wire::DetailsOf(status);

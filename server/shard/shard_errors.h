@@ -43,6 +43,9 @@ absl::Status BadCountError(std::string_view what, int64_t found,
 absl::Status ContributionSealedError(int64_t event, int32_t trainer_rank,
                                      int64_t session, int32_t part_count);
 
+/// ALREADY_EXISTS COMMIT_DIFFERS.
+absl::Status CommitDiffersError(int64_t event);
+
 /// ABORTED SUPERSEDED: the part was known when it began to land, then dropped.
 absl::Status DroppedPartError(const PartName& name);
 

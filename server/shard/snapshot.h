@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,8 +41,6 @@ struct ShardState {
   int64_t event = 0;
   std::vector<float> beta2;  ///< Of events 1 .. event; a skipped one has 1.
   std::vector<TrainerCountChange> trainer_counts;
-
-  friend bool operator==(const ShardState&, const ShardState&);
 };
 
 /// Asks for a shard's rows as of an event.
@@ -55,9 +53,8 @@ struct SnapshotRequest {
   /// only rows whose last event is past that one's event are handed out.
   std::optional<std::string> base = std::nullopt;
   int64_t block_row_count = 1;  ///< Rows of a block.
-  /// Host memory for pieces; at least four blocks are taken.
+  /// Host memory for pieces: as many blocks as it holds, at least four.
   int64_t buffer_bytes = 0;
-  std::shared_ptr<void> reservation = nullptr;  ///< Let go with the snapshot.
 };
 
 /// Rows of a snapshot, in host memory. Gives it back when destroyed; until then
@@ -105,20 +102,20 @@ class Snapshot {
   /// The event of the base.
   virtual std::optional<int64_t> base_event() const = 0;
 
-  /// Waits until the shard is at the event. `done` may be called at once.
-  virtual void Cut(std::shared_ptr<Call> call,
-                   absl::AnyInvocable<void(absl::Status)> done) = 0;
+  /// Waits until the shard is at the event.
+  virtual void Cut(absl::AnyInvocable<void(absl::Status)> done) = 0;
 
   /// Hands out the next piece, and null at the end, when every block has been.
   /// Waits until a piece has been given back, if need be. One call at a time.
   ///
-  /// Errors: why the snapshot has ended: an import, a reset, the shard's end.
+  /// Errors: why the snapshot has ended: an import, a reset, the shard's end,
+  /// or its call was cancelled.
   virtual void Next(Done<std::unique_ptr<SnapshotPiece>> done) = 0;
 
   /// The state it stands for is on disk: other snapshots may be based on it.
   virtual void NoteDurable() = 0;
 
-  virtual SnapshotStatistics statistics() const = 0;  ///< Any thread.
+  virtual SnapshotStatistics statistics() const = 0;  ///< From any thread.
 };
 
 }  // namespace rowhouse::server

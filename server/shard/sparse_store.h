@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,9 @@ class SparseStore final : public TableStore {
 
   kernels::RowTable rows() const override { return table_; }
   const kernels::Buffer& weights() const override { return weights_; }
+  std::vector<void*> columns() const override {
+    return {table_.weights, table_.states};
+  }
   absl::Status Reset() override;
   absl::Status WriteRows(int64_t first_slot, int64_t row_count,
                          const void* rows) override;

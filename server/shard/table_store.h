@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,9 @@ class TableStore {
   /// The memory of `rows`; shared memory on a server that offers the one-sided
   /// path.
   virtual const kernels::Buffer& weights() const = 0;
+
+  /// The arrays of `RowColumnsOf` the spec, in its order.
+  virtual std::vector<void*> columns() const = 0;
 
   /// Sets all rows to their start: in place where the weights are shared, else
   /// in fresh memory; the old is freed first, so the reservation is never

@@ -1,17 +1,48 @@
 #include "server/shard/trainer_counts.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "server/shard/shard_errors.h"
 
 namespace rowhouse::server {
+
+absl::StatusOr<TrainerCounts> TrainerCounts::Of(
+    std::vector<TrainerCountChange> changes) {
+  if (changes.empty() || static_cast<int32_t>(changes.size()) > kMostChanges) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", changes.size(),
+                     " trainer counts; there must be 1 to ", kMostChanges));
+  }
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const TrainerCountChange& change = changes[i];
+    const int64_t least = i == 0 ? 1 : changes[i - 1].from_event + 1;
+    const int64_t most =
+        i == 0 ? 1 : std::numeric_limits<int64_t>::max() - kMost;
+    if (change.from_event < least || change.from_event > most) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "trainer count ", i, " is from event ", change.from_event,
+          "; it must be from ", i == 0 ? "1" : "a later one than that before"));
+    }
+    if (change.trainer_count < 1 || change.trainer_count > kMost) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("trainer count ", i, " is ", change.trainer_count,
+                       "; it must be in [1, ", kMost, "]"));
+    }
+  }
+  TrainerCounts counts(changes.front().trainer_count);
+  counts.changes_ = std::move(changes);
+  return counts;
+}
 
 int32_t TrainerCounts::At(int64_t event) const {
   int32_t count = changes_.front().trainer_count;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/shard/shard.h"
 
 namespace rowhouse::server {
@@ -18,6 +19,13 @@ class TrainerCounts {
   /// Entries kept: every event's count must be known for ever, and lists of
   /// tables carry them.
   static constexpr int32_t kMostChanges = 1024;
+
+  /// Takes `changes` of another life of the table.
+  ///
+  /// Errors:
+  ///   kInvalidArgument  they cannot have been; names the first that is wrong.
+  static absl::StatusOr<TrainerCounts> Of(
+      std::vector<TrainerCountChange> changes);
 
   explicit TrainerCounts(int32_t first_count) : changes_{{1, first_count}} {}
 
