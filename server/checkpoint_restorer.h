@@ -6,6 +6,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "kernels/backend.h"
 #include "server/checkpoint/checkpoint_directory.h"
 #include "server/checkpoint_writer.h"
 #include "server/table_registry.h"
@@ -17,15 +18,17 @@ namespace rowhouse::server {
 /// Thread-safe.
 class CheckpointRestorer {
  public:
-  /// `done` is called once, last, on a thread of the restorer.
+  /// `done` is called once, last, on a thread of the restorer. `directory` and
+  /// `backend` must outlive it.
   ///
   /// Errors given to `done`:
   ///   kNotFound            NO_SUCH_CHECKPOINT: it has no such table.
   ///   kFailedPrecondition  TABLE_DIFFERS: names the field.
   ///   kDataLoss            DAMAGED: names file and offset.
   static std::unique_ptr<CheckpointRestorer> Start(
-      CheckpointDirectory& directory, std::shared_ptr<ServedTable> table,
-      std::string checkpoint, absl::AnyInvocable<void(absl::Status)> done);
+      CheckpointDirectory& directory, kernels::Backend& backend,
+      std::shared_ptr<ServedTable> table, std::string checkpoint,
+      absl::AnyInvocable<void(absl::Status)> done);
 
   /// Cancels and waits for `done`. Not called on its thread.
   virtual ~CheckpointRestorer() = default;

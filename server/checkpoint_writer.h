@@ -32,7 +32,7 @@ class CheckpointWriter {
     std::string checkpoint;  ///< Short name.
     int64_t event = 0;
     std::string base;  ///< Short name of a whole checkpoint, or empty.
-    int64_t buffer_bytes = 0;
+    int64_t buffer_bytes = 0;  ///< Host memory for rows on their way to disk.
   };
 
   /// Called once each, on a thread of the writer or the shard: `armed` when the
@@ -43,10 +43,12 @@ class CheckpointWriter {
     absl::AnyInvocable<void(absl::Status)> done;
   };
 
+  /// `directory` must outlive it.
+  ///
   /// Errors given to `done`:
   ///   kFailedPrecondition  EVENT_PAST: the shard is past the event. NO_BASE:
   ///                        its rows did not come to be from the base's.
-  ///   kResourceExhausted   CHECKPOINTS_OPEN; MEMORY; NOT_WRITABLE.
+  ///   kResourceExhausted   CHECKPOINTS_OPEN; NOT_WRITABLE.
   ///   kCancelled           it was cancelled.
   static std::unique_ptr<CheckpointWriter> Start(
       CheckpointDirectory& directory, TableRegistry& tables,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,7 +21,8 @@ const char* SafetensorsName(kernels::DType dtype) {
 }
 
 RowColumn Floats(const char* name, int64_t width) {
-  return {name, "F32", width, width * int64_t{sizeof(float)}};
+  return {name, "F32", width,
+          std::max<int64_t>(width, 1) * int64_t{sizeof(float)}};
 }
 
 }  // namespace
@@ -37,9 +39,9 @@ std::vector<RowColumn> RowColumnsOf(const ShardSpec& spec) {
   columns.push_back(Floats("first_moment", spec.dim));
   columns.push_back(Floats("second_moment", spec.dim));
   if (!spec.dense->has_bias) return columns;
-  columns.push_back(Floats("bias", 1));
-  columns.push_back(Floats("bias_first_moment", 1));
-  columns.push_back(Floats("bias_second_moment", 1));
+  columns.push_back(Floats("bias", 0));
+  columns.push_back(Floats("bias_first_moment", 0));
+  columns.push_back(Floats("bias_second_moment", 0));
   return columns;
 }
 

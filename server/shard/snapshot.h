@@ -16,7 +16,8 @@
 
 namespace rowhouse::server {
 
-/// One array of a table's rows: `row_bytes` a row, `width` elements.
+/// One array of a table's rows: `row_bytes` a row, `width` elements, or one
+/// where `width` is 0.
 struct RowColumn {
   std::string name;   ///< "weights", "row_state", "first_moment", ...
   std::string dtype;  ///< As safetensors has it: "BF16", "F16", "F32", "I32".

@@ -1,0 +1,293 @@
+#include "server/checkpoint_writer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "google/protobuf/util/json_util.h"
+#include "proto/wire/error.h"
+#include "proto/wire/reasons.h"
+#include "proto/wire/status_macros.h"
+#include "server/checkpoint/checkpoint_directory.h"
+#include "server/checkpoint/manifest.h"
+#include "server/checkpoint/shard_file_writer.h"
+#include "server/checkpoint_format.h"
+#include "server/shard/snapshot.h"
+
+namespace rowhouse::server {
+namespace {
+
+constexpr int64_t kBlockBytes = int64_t{8} << 20;
+
+class ThreadWriter final : public CheckpointWriter {
+ public:
+  ThreadWriter(CheckpointDirectory& directory,
+               std::shared_ptr<ServedTable> table, Request request,
+               Callbacks callbacks)
+      : directory_(directory),
+        table_(std::move(table)),
+        request_(std::move(request)),
+        callbacks_(std::move(callbacks)),
+        thread_([this] { Run(); }) {}
+
+  ~ThreadWriter() override {
+    Cancel();
+    thread_.join();
+  }
+
+  void Cancel() override {
+    call_->cancelled = true;
+    table_->shard->NoteCancelled();
+  }
+
+  CheckpointProgress progress() const override {
+    return {done_bytes_, total_bytes_, before_image_row_count_,
+            absl::Nanoseconds(event_wait_nanoseconds_.load())};
+  }
+
+ private:
+  using PieceOr = absl::StatusOr<std::unique_ptr<SnapshotPiece>>;
+
+  void Run() { callbacks_.done(Write()); }
+
+  absl::Status Write();
+  absl::StatusOr<std::unique_ptr<Snapshot>> Open();
+  absl::Status WriteRows(Snapshot& snapshot);
+  absl::StatusOr<std::unique_ptr<ShardFileWriter>> CreateFile(
+      const Snapshot& snapshot);
+  absl::Status WritePieces(Snapshot& snapshot, ShardFileWriter& file);
+  absl::Status WriteAhead(SnapshotPiece& piece, ShardFileWriter& file);
+  absl::Status WriteBlock(SnapshotPiece& piece, ShardFileWriter& file);
+  absl::StatusOr<ShardManifest> Manifest(const Snapshot& snapshot,
+                                         const ShardFileWriter& file,
+                                         ShardFileSummary summary,
+                                         absl::Duration taken) const;
+  void Note(const Snapshot& snapshot);
+
+  const ShardSpec& spec() const { return table_->shard->spec(); }
+  ShardName name() const {
+    return {request_.checkpoint, table_->name, spec().shard_index,
+            spec().placement.shard_count()};
+  }
+
+  CheckpointDirectory& directory_;
+  const std::shared_ptr<ServedTable> table_;
+  const Request request_;
+  Callbacks callbacks_;
+  const std::shared_ptr<Call> call_ = std::make_shared<Call>();
+  std::optional<BaseTable> base_;
+  int64_t row_bytes_ = 0;
+  std::atomic<int64_t> done_bytes_ = 0;
+  std::atomic<int64_t> total_bytes_ = 0;
+  std::atomic<int64_t> before_image_row_count_ = 0;
+  std::atomic<int64_t> event_wait_nanoseconds_ = 0;
+  std::thread thread_;  // Last: runs on the members above.
+};
+
+absl::Status ThreadWriter::Write() {
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<Snapshot> snapshot, Open());
+  callbacks_.armed();
+  std::promise<absl::Status> cut;
+  snapshot->Cut([&](absl::Status status) { cut.set_value(std::move(status)); });
+  ROWHOUSE_RETURN_IF_ERROR(cut.get_future().get());
+  absl::Status written = WriteRows(*snapshot);
+  if (!written.ok()) directory_.RemoveShard(name()).IgnoreError();
+  return written;
+}
+
+absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
+  SnapshotRequest request;
+  request.name = request_.checkpoint;
+  request.event = request_.event;
+  if (!request_.base.empty()) {
+    ROWHOUSE_ASSIGN_OR_RETURN(const LoadedCheckpoint base,
+                              directory_.Load(request_.base));
+    const LoadedTable* const table = base.Find(table_->name);
+    if (table == nullptr) {
+      return NoSuchTableError(request_.base, table_->name);
+    }
+    base_ = BaseTable{request_.base, table->entry.event};
+    request.base = request_.base;
+  }
+  row_bytes_ = RowBytesOf(RowColumnsOf(spec()));
+  request.block_row_count = std::max<int64_t>(1, kBlockBytes / row_bytes_);
+  request.buffer_bytes = request_.buffer_bytes;
+  std::promise<absl::StatusOr<std::unique_ptr<Snapshot>>> opened;
+  table_->shard->OpenSnapshot(
+      std::move(request), call_,
+      [&](absl::StatusOr<std::unique_ptr<Snapshot>> snapshot) {
+        opened.set_value(std::move(snapshot));
+      });
+  return opened.get_future().get();
+}
+
+absl::Status ThreadWriter::WriteRows(Snapshot& snapshot) {
+  const absl::Time start = absl::Now();
+  ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<ShardFileWriter> file,
+                            CreateFile(snapshot));
+  total_bytes_ = snapshot.row_count() * row_bytes_;
+  ROWHOUSE_RETURN_IF_ERROR(WritePieces(snapshot, *file));
+  ROWHOUSE_ASSIGN_OR_RETURN(ShardFileSummary summary, file->Finish());
+  ROWHOUSE_ASSIGN_OR_RETURN(const ShardManifest manifest,
+                            Manifest(snapshot, *file, std::move(summary),
+                                     absl::Now() - start));
+  ROWHOUSE_RETURN_IF_ERROR(
+      directory_.WriteShardManifest(request_.checkpoint, manifest));
+  snapshot.NoteDurable();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ShardFileWriter>> ThreadWriter::CreateFile(
+    const Snapshot& snapshot) {
+  ShardFileWriter::Options options;
+  options.row_count = snapshot.row_count();
+  options.block_rows = std::max<int64_t>(1, kBlockBytes / row_bytes_);
+  options.columns = FileColumnsOf(spec());
+  const std::vector<float>& beta2 = snapshot.state().beta2;
+  options.sides.push_back({{kBeta2History, "F32", {snapshot.state().event}},
+                           std::as_bytes(std::span(beta2))});
+  std::vector<int64_t> row_ids(snapshot.slots().begin(),
+                               snapshot.slots().end());
+  if (snapshot.base_event().has_value()) {
+    const int64_t first = spec().placement.first_row(spec().shard_index);
+    for (int64_t& id : row_ids) id += first;
+    options.sides.push_back(
+        {{std::string(kRowIds), "I64", {options.row_count}},
+         std::as_bytes(std::span(std::as_const(row_ids)))});
+  }
+  options.metadata = {{"table", table_->name},
+                      {"event", absl::StrCat(snapshot.state().event)}};
+  return directory_.CreateShardFile(name(), options);
+}
+
+// While one piece is being written, the shard makes the next.
+absl::Status ThreadWriter::WritePieces(Snapshot& snapshot,
+                                       ShardFileWriter& file) {
+  const auto start_next = [&] {
+    auto next = std::make_shared<std::promise<PieceOr>>();
+    snapshot.Next([next](PieceOr piece) { next->set_value(std::move(piece)); });
+    return next->get_future();
+  };
+  std::future<PieceOr> next = start_next();
+  while (true) {
+    ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<SnapshotPiece> piece,
+                              next.get());
+    if (piece == nullptr) return absl::OkStatus();
+    next = start_next();
+    const absl::Status written = piece->before_images()
+                                     ? WriteAhead(*piece, file)
+                                     : WriteBlock(*piece, file);
+    Note(snapshot);
+    if (!written.ok()) {
+      next.wait();
+      return written;
+    }
+  }
+}
+
+// Calls `run(first, count)` for each run of consecutive places from `places`.
+template <typename Run>
+absl::Status ForRuns(std::span<const int64_t> places, Run run) {
+  for (size_t first = 0; first < places.size();) {
+    size_t end = first + 1;
+    while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
+    ROWHOUSE_RETURN_IF_ERROR(run(first, end - first));
+    first = end;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ThreadWriter::WriteAhead(SnapshotPiece& piece,
+                                      ShardFileWriter& file) {
+  const std::span<const int64_t> places = piece.places();
+  return ForRuns(places, [&](size_t first, size_t count) -> absl::Status {
+    for (size_t c = 0; c < file.shape().columns.size(); ++c) {
+      const auto size = static_cast<size_t>(file.shape().columns[c].row_bytes);
+      ROWHOUSE_RETURN_IF_ERROR(file.WriteAhead(
+          c, places[first], piece.rows(c).subspan(first * size, count * size)));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ThreadWriter::WriteBlock(SnapshotPiece& piece,
+                                      ShardFileWriter& file) {
+  const std::span<const int64_t> places = piece.places();
+  ROWHOUSE_RETURN_IF_ERROR(
+      ForRuns(places, [&](size_t first, size_t count) -> absl::Status {
+        const auto at =
+            static_cast<size_t>(places[first] - piece.first_place());
+        for (size_t c = 0; c < file.shape().columns.size(); ++c) {
+          const auto size =
+              static_cast<size_t>(file.shape().columns[c].row_bytes);
+          ROWHOUSE_RETURN_IF_ERROR(
+              file.ReadBack(c, places[first],
+                            piece.rows(c).subspan(at * size, count * size)));
+        }
+        return absl::OkStatus();
+      }));
+  const int64_t block = piece.first_place() / file.shape().block_rows;
+  for (size_t c = 0; c < file.shape().columns.size(); ++c) {
+    ROWHOUSE_RETURN_IF_ERROR(file.WriteBlock(c, block, piece.rows(c)));
+  }
+  done_bytes_ += piece.row_count() * row_bytes_;
+  return absl::OkStatus();
+}
+
+void ThreadWriter::Note(const Snapshot& snapshot) {
+  const SnapshotStatistics statistics = snapshot.statistics();
+  before_image_row_count_ = statistics.before_image_row_count;
+  event_wait_nanoseconds_ = absl::ToInt64Nanoseconds(statistics.event_wait);
+}
+
+absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
+    const Snapshot& snapshot, const ShardFileWriter& file,
+    ShardFileSummary summary, absl::Duration taken) const {
+  ShardManifest manifest;
+  manifest.table = table_->name;
+  manifest.shard_index = spec().shard_index;
+  manifest.shard_count = spec().placement.shard_count();
+  manifest.first_row_id = spec().placement.first_row(spec().shard_index);
+  manifest.row_count =
+      spec().placement.end_row(spec().shard_index) - manifest.first_row_id;
+  manifest.event = snapshot.state().event;
+  ROWHOUSE_ASSIGN_OR_RETURN(manifest.spec, SpecToJson(table_->spec));
+  for (const TrainerCountChange& change : snapshot.state().trainer_counts) {
+    manifest.trainer_counts.push_back(
+        {change.from_event, change.trainer_count});
+  }
+  if (snapshot.base_event().has_value()) manifest.base = base_;
+  manifest.file = file.shape();
+  manifest.statistics = {summary.size_bytes, absl::ToDoubleSeconds(taken),
+                         snapshot.statistics().before_image_row_count,
+                         absl::ToDoubleSeconds(snapshot.statistics().event_wait)};
+  manifest.summary = std::move(summary);
+  return manifest;
+}
+
+}  // namespace
+
+std::unique_ptr<CheckpointWriter> CheckpointWriter::Start(
+    CheckpointDirectory& directory, std::shared_ptr<ServedTable> table,
+    Request request, Callbacks callbacks) {
+  return std::make_unique<ThreadWriter>(directory, std::move(table),
+                                        std::move(request),
+                                        std::move(callbacks));
+}
+
+}  // namespace rowhouse::server
