@@ -182,6 +182,29 @@ inline constexpr std::string_view kOutOfOrder = "OUT_OF_ORDER";
 /// NOT_FOUND: a row was not pulled in this cycle.
 inline constexpr std::string_view kRowNotCached = "ROW_NOT_CACHED";
 
+// Of checkpoints' files. Metadata `file` names the file.
+
+/// DATA_LOSS: a file is not what was written; metadata `offset` is where, in
+/// bytes.
+inline constexpr std::string_view kDamaged = "DAMAGED";
+/// NOT_FOUND: there is no whole checkpoint of this name, or it does not have
+/// the table or rank.
+inline constexpr std::string_view kNoSuchCheckpoint = "NO_SUCH_CHECKPOINT";
+/// ALREADY_EXISTS: there is a whole checkpoint of this name.
+inline constexpr std::string_view kCheckpointExists = "CHECKPOINT_EXISTS";
+/// FAILED_PRECONDITION: a shard's files or a rank's state are missing, or are
+/// not of this checkpoint.
+inline constexpr std::string_view kCheckpointIncomplete =
+    "CHECKPOINT_INCOMPLETE";
+/// FAILED_PRECONDITION: another checkpoint is based on it; metadata
+/// `checkpoint` names that one.
+inline constexpr std::string_view kCheckpointInUse = "CHECKPOINT_IN_USE";
+/// RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE or INTERNAL: a file
+/// cannot be written.
+inline constexpr std::string_view kNotWritable = "NOT_WRITABLE";
+/// UNAVAILABLE or INTERNAL: a file is there but cannot be read.
+inline constexpr std::string_view kNotReadable = "NOT_READABLE";
+
 }  // namespace rowhouse::wire::reasons
 
 #endif  // ROWHOUSE_PROTO_WIRE_REASONS_H_
