@@ -12,6 +12,7 @@ find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)  # Checksums of push logs; gRPC needs it too.
+find_path(ROWHOUSE_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)  # Of checkpoints.
 if(ROWHOUSE_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

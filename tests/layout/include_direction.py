@@ -19,6 +19,8 @@ ALLOWED = {
     "server/shard": ("server/shard/", "kernels/", "proto/wire/error.h",
                      "proto/wire/placement.h", "proto/wire/reasons.h",
                      "proto/wire/status_macros.h"),
+    "server/checkpoint": ("server/checkpoint/", "proto/wire/error.h",
+                          "proto/wire/reasons.h", "proto/wire/status_macros.h"),
     "client/include": ("rowhouse/",),
     "client/internal": ("client/internal/", "rowhouse/", "kernels/",
                         "proto/wire/"),
@@ -33,6 +35,7 @@ PROJECT = ("kernels/", "proto/", "server/", "client/", "tests/", "bench/",
 FORBIDDEN = {
     "kernels": ("grpc", "google/"),
     "server/shard": ("grpc", "google/", "tbb/", "oneapi/"),
+    "server/checkpoint": ("grpc", "google/", "tbb/", "oneapi/"),
     "client/include": ("grpc", "google/", "rowhouse/v1/", "rowhouse/config/"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
