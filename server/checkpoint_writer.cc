@@ -19,9 +19,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "google/protobuf/util/json_util.h"
-#include "proto/wire/error.h"
-#include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/checkpoint/checkpoint_directory.h"
 #include "server/checkpoint/manifest.h"
@@ -72,6 +69,7 @@ class ThreadWriter final : public CheckpointWriter {
       const Snapshot& snapshot);
   absl::Status WritePieces(Snapshot& snapshot, ShardFileWriter& file);
   absl::Status WriteAhead(SnapshotPiece& piece, ShardFileWriter& file);
+  absl::Status ReadBack(SnapshotPiece& piece, ShardFileWriter& file);
   absl::Status WriteBlock(SnapshotPiece& piece, ShardFileWriter& file);
   absl::StatusOr<ShardManifest> Manifest(const Snapshot& snapshot,
                                          const ShardFileWriter& file,
@@ -143,9 +141,9 @@ absl::Status ThreadWriter::WriteRows(Snapshot& snapshot) {
   total_bytes_ = snapshot.row_count() * row_bytes_;
   ROWHOUSE_RETURN_IF_ERROR(WritePieces(snapshot, *file));
   ROWHOUSE_ASSIGN_OR_RETURN(ShardFileSummary summary, file->Finish());
-  ROWHOUSE_ASSIGN_OR_RETURN(const ShardManifest manifest,
-                            Manifest(snapshot, *file, std::move(summary),
-                                     absl::Now() - start));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const ShardManifest manifest,
+      Manifest(snapshot, *file, std::move(summary), absl::Now() - start));
   ROWHOUSE_RETURN_IF_ERROR(
       directory_.WriteShardManifest(request_.checkpoint, manifest));
   snapshot.NoteDurable();
@@ -166,9 +164,8 @@ absl::StatusOr<std::unique_ptr<ShardFileWriter>> ThreadWriter::CreateFile(
   if (snapshot.base_event().has_value()) {
     const int64_t first = spec().placement.first_row(spec().shard_index);
     for (int64_t& id : row_ids) id += first;
-    options.sides.push_back(
-        {{std::string(kRowIds), "I64", {options.row_count}},
-         std::as_bytes(std::span(std::as_const(row_ids)))});
+    options.sides.push_back({{std::string(kRowIds), "I64", {options.row_count}},
+                             std::as_bytes(std::span(std::as_const(row_ids)))});
   }
   options.metadata = {{"table", table_->name},
                       {"event", absl::StrCat(snapshot.state().event)}};
@@ -225,22 +222,24 @@ absl::Status ThreadWriter::WriteAhead(SnapshotPiece& piece,
   });
 }
 
+// Takes the rows that were written ahead in place of what the piece has.
+absl::Status ThreadWriter::ReadBack(SnapshotPiece& piece,
+                                    ShardFileWriter& file) {
+  const std::span<const int64_t> places = piece.places();
+  return ForRuns(places, [&](size_t first, size_t count) -> absl::Status {
+    const auto at = static_cast<size_t>(places[first] - piece.first_place());
+    for (size_t c = 0; c < file.shape().columns.size(); ++c) {
+      const auto size = static_cast<size_t>(file.shape().columns[c].row_bytes);
+      ROWHOUSE_RETURN_IF_ERROR(file.ReadBack(
+          c, places[first], piece.rows(c).subspan(at * size, count * size)));
+    }
+    return absl::OkStatus();
+  });
+}
+
 absl::Status ThreadWriter::WriteBlock(SnapshotPiece& piece,
                                       ShardFileWriter& file) {
-  const std::span<const int64_t> places = piece.places();
-  ROWHOUSE_RETURN_IF_ERROR(
-      ForRuns(places, [&](size_t first, size_t count) -> absl::Status {
-        const auto at =
-            static_cast<size_t>(places[first] - piece.first_place());
-        for (size_t c = 0; c < file.shape().columns.size(); ++c) {
-          const auto size =
-              static_cast<size_t>(file.shape().columns[c].row_bytes);
-          ROWHOUSE_RETURN_IF_ERROR(
-              file.ReadBack(c, places[first],
-                            piece.rows(c).subspan(at * size, count * size)));
-        }
-        return absl::OkStatus();
-      }));
+  ROWHOUSE_RETURN_IF_ERROR(ReadBack(piece, file));
   const int64_t block = piece.first_place() / file.shape().block_rows;
   for (size_t c = 0; c < file.shape().columns.size(); ++c) {
     ROWHOUSE_RETURN_IF_ERROR(file.WriteBlock(c, block, piece.rows(c)));
@@ -273,9 +272,10 @@ absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
   }
   if (snapshot.base_event().has_value()) manifest.base = base_;
   manifest.file = file.shape();
-  manifest.statistics = {summary.size_bytes, absl::ToDoubleSeconds(taken),
-                         snapshot.statistics().before_image_row_count,
-                         absl::ToDoubleSeconds(snapshot.statistics().event_wait)};
+  manifest.statistics = {
+      summary.size_bytes, absl::ToDoubleSeconds(taken),
+      snapshot.statistics().before_image_row_count,
+      absl::ToDoubleSeconds(snapshot.statistics().event_wait)};
   manifest.summary = std::move(summary);
   return manifest;
 }
@@ -285,9 +285,8 @@ absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
 std::unique_ptr<CheckpointWriter> CheckpointWriter::Start(
     CheckpointDirectory& directory, std::shared_ptr<ServedTable> table,
     Request request, Callbacks callbacks) {
-  return std::make_unique<ThreadWriter>(directory, std::move(table),
-                                        std::move(request),
-                                        std::move(callbacks));
+  return std::make_unique<ThreadWriter>(
+      directory, std::move(table), std::move(request), std::move(callbacks));
 }
 
 }  // namespace rowhouse::server

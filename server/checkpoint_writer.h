@@ -31,7 +31,7 @@ class CheckpointWriter {
   struct Request {
     std::string checkpoint;  ///< Short name.
     int64_t event = 0;
-    std::string base;  ///< Short name of a whole checkpoint, or empty.
+    std::string base;          ///< Short name of a whole checkpoint, or empty.
     int64_t buffer_bytes = 0;  ///< Host memory for rows on their way to disk.
   };
 
@@ -51,8 +51,8 @@ class CheckpointWriter {
   ///   kResourceExhausted   CHECKPOINTS_OPEN; NOT_WRITABLE.
   ///   kCancelled           it was cancelled.
   static std::unique_ptr<CheckpointWriter> Start(
-      CheckpointDirectory& directory, TableRegistry& tables,
-      std::shared_ptr<ServedTable> table, Request request, Callbacks callbacks);
+      CheckpointDirectory& directory, std::shared_ptr<ServedTable> table,
+      Request request, Callbacks callbacks);
 
   /// Cancels and waits for `done`. Not called on its threads.
   virtual ~CheckpointWriter() = default;
