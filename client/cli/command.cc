@@ -19,11 +19,26 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
   CLI::App& command = *app.add_subcommand(name, description);
   command.footer("\nExamples:\n" + examples +
                  "\nFlags of all commands: rowhouse --help");
-  command.callback([&context, name, run = std::move(run)] {
-    context.command = name;
+  command.callback([&context, &command, run = std::move(run)] {
+    context.command = PathOf(command);
     context.run = run;
   });
   return command;
+}
+
+CLI::App& AddGroup(CLI::App& app, const std::string& name,
+                   const std::string& description) {
+  CLI::App& group = *app.add_subcommand(name, description);
+  group.footer("\nFlags of all commands: rowhouse --help");
+  group.require_subcommand(1);
+  return group;
+}
+
+std::string PathOf(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  if (parent == nullptr) return "";
+  const std::string path = PathOf(*parent);
+  return absl::StrCat(path, path.empty() ? "" : " ", command.get_name());
 }
 
 CLI::Option& AddTable(CLI::App& command, Context& context) {
