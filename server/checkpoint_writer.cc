@@ -79,12 +79,13 @@ class ThreadWriter final : public CheckpointWriter {
 
   const ShardSpec& spec() const { return table_->shard->spec(); }
   ShardName name() const {
-    return {request_.checkpoint, table_->name, spec().shard_index,
+    return {request_.checkpoint, short_name_, spec().shard_index,
             spec().placement.shard_count()};
   }
 
   CheckpointDirectory& directory_;
   const std::shared_ptr<ServedTable> table_;
+  const std::string short_name_ = ShortName(table_->name);
   const Request request_;
   Callbacks callbacks_;
   const std::shared_ptr<Call> call_ = std::make_shared<Call>();
@@ -115,9 +116,9 @@ absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
   if (!request_.base.empty()) {
     ROWHOUSE_ASSIGN_OR_RETURN(const LoadedCheckpoint base,
                               directory_.Load(request_.base));
-    const LoadedTable* const table = base.Find(table_->name);
+    const LoadedTable* const table = base.Find(short_name_);
     if (table == nullptr) {
-      return NoSuchTableError(request_.base, table_->name);
+      return TableNotSavedError(request_.base, short_name_);
     }
     base_ = BaseTable{request_.base, table->entry.event};
     request.base = request_.base;
@@ -167,7 +168,7 @@ absl::StatusOr<std::unique_ptr<ShardFileWriter>> ThreadWriter::CreateFile(
     options.sides.push_back({{std::string(kRowIds), "I64", {options.row_count}},
                              std::as_bytes(std::span(std::as_const(row_ids)))});
   }
-  options.metadata = {{"table", table_->name},
+  options.metadata = {{"table", short_name_},
                       {"event", absl::StrCat(snapshot.state().event)}};
   return directory_.CreateShardFile(name(), options);
 }
@@ -258,7 +259,7 @@ absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
     const Snapshot& snapshot, const ShardFileWriter& file,
     ShardFileSummary summary, absl::Duration taken) const {
   ShardManifest manifest;
-  manifest.table = table_->name;
+  manifest.table = short_name_;
   manifest.shard_index = spec().shard_index;
   manifest.shard_count = spec().placement.shard_count();
   manifest.first_row_id = spec().placement.first_row(spec().shard_index);
