@@ -50,7 +50,7 @@ absl::StatusOr<v1::TableSpec> SpecFromJson(const nlohmann::json& json) {
 }
 
 absl::Status TableNotSavedError(std::string_view checkpoint,
-                              std::string_view table) {
+                                std::string_view table) {
   const std::string checkpoint_name = std::string(checkpoint);
   const std::string table_name = std::string(table);
   return wire::Error(absl::StatusCode::kNotFound,

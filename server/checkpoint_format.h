@@ -32,7 +32,7 @@ absl::StatusOr<v1::TableSpec> SpecFromJson(const nlohmann::json& json);
 
 /// NOT_FOUND NO_SUCH_CHECKPOINT: `checkpoint` does not have `table`.
 absl::Status TableNotSavedError(std::string_view checkpoint,
-                              std::string_view table);
+                                std::string_view table);
 
 }  // namespace rowhouse::server
 

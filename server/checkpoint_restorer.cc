@@ -106,8 +106,9 @@ class ThreadRestorer final : public CheckpointRestorer {
 absl::Status ThreadRestorer::Restore() {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<LoadedCheckpoint> chain,
                             directory_.LoadChain(checkpoint_));
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> source,
-                            RowSource::Open(directory_, chain, ShortName(table_->name)));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RowSource> source,
+      RowSource::Open(directory_, chain, ShortName(table_->name)));
   ROWHOUSE_RETURN_IF_ERROR(CheckTable(source->table()));
   ROWHOUSE_ASSIGN_OR_RETURN(ShardState state, ReadState(*source));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<Restoration> restoration,

@@ -39,8 +39,7 @@ class ShardWriters final : public CheckpointWork {
     for (const ShardToSave& shard : shards_) {
       std::unique_ptr<CheckpointWriter> writer = CheckpointWriter::Start(
           checkpoints_.directory(), shard.table,
-          {checkpoint_, shard.event, base,
-           checkpoints_.options().buffer_bytes},
+          {checkpoint_, shard.event, base, checkpoints_.options().buffer_bytes},
           {[this] { OnArmed(); },
            [this](absl::Status status) { OnEnded(std::move(status)); }});
       MutexLock lock(mutex_);
@@ -131,9 +130,9 @@ std::unique_ptr<CheckpointWork> WriteShards(
     const std::string& base, std::vector<ShardToSave> shards,
     absl::AnyInvocable<void()> armed,
     absl::AnyInvocable<void(absl::Status)> done) {
-  auto writers = std::make_unique<ShardWriters>(
-      checkpoints, checkpoint, std::move(shards), std::move(armed),
-      std::move(done));
+  auto writers =
+      std::make_unique<ShardWriters>(checkpoints, checkpoint, std::move(shards),
+                                     std::move(armed), std::move(done));
   writers->Start(base);
   return writers;
 }

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "kernels/mutex.h"
 #include "server/admin_thread.h"
 #include "server/checkpoint/checkpoint_directory.h"
@@ -21,6 +21,12 @@ struct CheckpointOptions {
   int32_t keep_count = 0;  ///< 0: all.
   int64_t buffer_bytes = int64_t{256} << 20;
 };
+
+/// Checks that files can be made in a directory.
+///
+/// Errors:
+///   kInvalidArgument  it is not there, or they cannot; names it and says why.
+absl::Status CheckDirectory(const std::string& directory);
 
 /// The directory of checkpoints as one server works in it.
 ///

@@ -13,9 +13,7 @@ class FileWork final : public CheckpointWork {
  public:
   FileWork(absl::AnyInvocable<absl::Status(FileProgress)> work,
            absl::AnyInvocable<void(absl::Status)> done)
-      : work_(std::move(work)),
-        done_(std::move(done)),
-        thread_([this] {
+      : work_(std::move(work)), done_(std::move(done)), thread_([this] {
           done_(work_([this](int64_t done_bytes, int64_t total_bytes) {
             done_bytes_ = done_bytes;
             total_bytes_ = total_bytes;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "google/protobuf/util/time_util.h"
+#include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
 #include "proto/wire/status_macros.h"
 #include "server/checkpoint/checkpoint_paths.h"
@@ -24,6 +25,14 @@ namespace {
 constexpr std::string_view kPrefix = "checkpoints/";
 
 }  // namespace
+
+absl::Status CheckOffered(const Checkpoints* checkpoints) {
+  if (checkpoints != nullptr) return absl::OkStatus();
+  return wire::Error(absl::StatusCode::kFailedPrecondition,
+                     wire::reasons::kNoCheckpointDirectory,
+                     "this server has no directory of checkpoints; its "
+                     "configuration names none");
+}
 
 absl::StatusOr<std::string> ToCheckpoint(std::string_view field,
                                          std::string_view name) {

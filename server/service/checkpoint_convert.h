@@ -10,9 +10,13 @@
 #include "rowhouse/v1/checkpoint_service.pb.h"
 #include "server/checkpoint/checkpoint_directory.h"
 #include "server/checkpoint_work.h"
+#include "server/checkpoints.h"
 
 /// Checkpoints between messages and files.
 namespace rowhouse::server {
+
+/// FAILED_PRECONDITION (NO_CHECKPOINT_DIRECTORY) where there are none.
+absl::Status CheckOffered(const Checkpoints* checkpoints);
 
 /// `{checkpoint}` of `checkpoints/{checkpoint}`.
 ///
