@@ -243,6 +243,21 @@ TEST_F(OneSidedTest, AHeadOfAnotherShapeIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, ""));
 }
 
+// To those, too, who had the one before it mapped.
+TEST_F(OneSidedTest, ATableMadeAgainIsReadAtOnce) {
+  const std::vector<int64_t> row_ids = {1};
+  std::vector<float> out(2);
+  const auto other = ConnectTo(addresses_);
+  for (int i = 0; i < 300 && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_THAT(other->CreateTable("t", SmallSpec()), IsOk());
+    EXPECT_THAT(cluster_->ReadRows("t", row_ids,
+                                   std::as_writable_bytes(std::span(out))),
+                IsOk());
+    ASSERT_THAT(other->DeleteTable("t"), IsOk());
+  }
+}
+
 TEST_F(OneSidedTest, ADrainDoesNotWaitForMappings) {
   ASSERT_THAT(cluster_->CreateTable("t", SmallSpec()), IsOk());
   const auto trainer = Join();
