@@ -142,6 +142,52 @@ TEST_F(BulkRowsTest, APullThatWaitsForRoomMayBeCancelledAndOthersGetTheRoom) {
   AwaitNothingInFlight();
 }
 
+// An evaluator reads outside sessions.
+v1::PullRowsRequest Anonymous() {
+  v1::PullRowsRequest request = AllRows(0);
+  request.clear_trainer();
+  return request;
+}
+
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+TEST_F(BulkRowsTest, ASlowReaderOfASocketHoldsUpNoOtherClientOfIt) {
+  for (const bool socket : {false, true}) {
+    SCOPED_TRACE(socket ? "socket" : "port");
+    config::v1::ServerConfig config = TestServer::Config(0, 1);
+    config.set_max_in_flight_bytes(64 * kMiB);
+    config.set_max_client_in_flight_bytes(2 * kMiB);
+    const std::string path = absl::StrCat("unix:", ::testing::TempDir(),
+                                          "/rowhouse_slow_", getpid());
+    config.add_more_listen_addresses(path);
+    server_.reset();
+    server_ = std::make_unique<TestServer>(config);
+    ASSERT_THAT(server_->CreateTable("tables/t", kSpec), IsOk());
+    const std::string address = socket ? path : server_->server().address();
+    const auto slow = v1::RowService::NewStub(ChannelTo(address));
+    const auto quick = v1::RowService::NewStub(ChannelTo(address));
+    grpc::ClientContext slow_context;
+    const auto stalled = slow->PullRows(&slow_context, Anonymous());
+    Await([this] { return used_bytes() == 2 * kMiB; });
+    grpc::ClientContext context;
+    SetDeadline(context);
+    const auto reader = quick->PullRows(&context, Anonymous());
+    v1::PullRowsResponse message;
+    size_t rows = 0;
+    while (reader->Read(&message)) rows += message.rows().size() / 4096;
+    EXPECT_THAT(wire::FromGrpc(reader->Finish()), IsOk());
+    EXPECT_EQ(rows, static_cast<size_t>(kRows));
+    slow_context.TryCancel();
+    (void)stalled->Finish();
+    AwaitNothingInFlight();
+  }
+}
+
 TEST_F(BulkRowsTest, BytesThatAreNoMessageAreRefusedByName) {
   ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 4 * kMiB));
   for (const char* method : {"PullRows", "PushGradients"}) {
