@@ -188,6 +188,44 @@ TEST_F(BulkRowsTest, ASlowReaderOfASocketHoldsUpNoOtherClientOfIt) {
   }
 }
 
+// A push that is begun and not ended: one row, it says, and `rows_bytes` come.
+class HalfOpenPush {
+ public:
+  HalfOpenPush(TestServer& server, int64_t row_count, int64_t rows_bytes) {
+    SetDeadline(context_);
+    writer_ = server.rows().PushGradients(&context_, &response_);
+    auto message = FromText<v1::PushGradientsRequest>(
+        absl::StrCat("header { table: 'tables/t' trainer { session: 1 } "
+                     "event: 1 dtype: DATA_TYPE_FP32 row_count: ",
+                     row_count, " }"));
+    for (int64_t row = 0; row < row_count; ++row) message.add_row_ids(row);
+    message.set_rows(std::string(static_cast<size_t>(rows_bytes), '\1'));
+    writer_->Write(message);
+  }
+  absl::Status End() { return wire::FromGrpc(writer_->Finish()); }
+  absl::Status Cancel() {
+    context_.TryCancel();
+    return End();
+  }
+
+ private:
+  grpc::ClientContext context_;
+  v1::PushGradientsResponse response_;
+  std::unique_ptr<grpc::ClientWriter<v1::PushGradientsRequest>> writer_;
+};
+
+TEST_F(BulkRowsTest, APushThatBeginsWithTooMuchIsRefusedBeforeItGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 4 * kMiB));
+  EXPECT_THAT(HalfOpenPush(*server_, 1, 3 * kMiB).End(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "the size of rows is 3145728; it must be at most "
+                       "1048576"));
+  EXPECT_THAT(HalfOpenPush(*server_, 1, 8192).End(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "the count of rows sent is 2"));
+  AwaitNothingInFlight();
+}
+
 TEST_F(BulkRowsTest, BytesThatAreNoMessageAreRefusedByName) {
   ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 4 * kMiB));
   for (const char* method : {"PullRows", "PushGradients"}) {
