@@ -299,6 +299,15 @@ TEST_F(OneSidedTest, PartsThatDoNotFitGoTheOtherWay) {
   EXPECT_THAT(*PullFloats(*trainer, {2, 3}), ElementsAre(-1, -1, -2, -2));
 }
 
+TEST_F(OneSidedTest, TheLargestContributionFits) {
+  ASSERT_THAT(cluster_->CreateTable("t", SmallSpec(100)), IsOk());
+  const auto trainer = Join();
+  std::vector<int64_t> row_ids(100);
+  std::iota(row_ids.begin(), row_ids.end(), 0);
+  EXPECT_THAT(ApplyEvent(*trainer, 1, row_ids), IsOk());
+  EXPECT_EQ(channel().push_count(), 1);
+}
+
 TEST_F(OneSidedTest, BadPartsAreRefusedAsOverGrpc) {
   ASSERT_THAT(cluster_->CreateTable("t", SmallSpec()), IsOk());
   const auto trainer = Join();
