@@ -15,6 +15,11 @@
 
 namespace rowhouse::server {
 
+std::string ShortName(std::string_view table) {
+  constexpr std::string_view kPrefix = "tables/";
+  return std::string(table.substr(kPrefix.size()));
+}
+
 std::vector<ColumnSpec> FileColumnsOf(const ShardSpec& spec) {
   std::vector<ColumnSpec> columns;
   for (RowColumn& column : RowColumnsOf(spec)) {
@@ -44,8 +49,8 @@ absl::StatusOr<v1::TableSpec> SpecFromJson(const nlohmann::json& json) {
       absl::StrCat("the checkpoint's spec is none: ", parsed.ToString()));
 }
 
-absl::Status NoSuchTableError(std::string_view checkpoint,
-                              std::string_view table) {
+absl::Status TableNotSavedError(std::string_view checkpoint,
+                                std::string_view table) {
   const std::string checkpoint_name = std::string(checkpoint);
   const std::string table_name = std::string(table);
   return wire::Error(absl::StatusCode::kNotFound,

@@ -2,6 +2,7 @@
 #define ROWHOUSE_SERVER_CHECKPOINT_FORMAT_H_
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace rowhouse::server {
 /// Side tensor F32 [event]: beta2 of each event from 1 on.
 inline constexpr char kBeta2History[] = "beta2_history";
 
+/// A table's name in files, `{table}` of `tables/{table}`.
+std::string ShortName(std::string_view table);
+
 /// The columns of `RowColumnsOf`.
 std::vector<ColumnSpec> FileColumnsOf(const ShardSpec& spec);
 
@@ -27,8 +31,8 @@ absl::StatusOr<nlohmann::json> SpecToJson(const v1::TableSpec& spec);
 absl::StatusOr<v1::TableSpec> SpecFromJson(const nlohmann::json& json);
 
 /// NOT_FOUND NO_SUCH_CHECKPOINT: `checkpoint` does not have `table`.
-absl::Status NoSuchTableError(std::string_view checkpoint,
-                              std::string_view table);
+absl::Status TableNotSavedError(std::string_view checkpoint,
+                                std::string_view table);
 
 }  // namespace rowhouse::server
 

@@ -37,7 +37,7 @@ absl::Status TableDiffers(const std::string& table, const char* field,
                           const std::string& found, const std::string& wanted) {
   return wire::Error(absl::StatusCode::kFailedPrecondition,
                      wire::reasons::kTableDiffers,
-                     absl::StrCat(field, " of tables/", table, " is ", found,
+                     absl::StrCat(field, " of ", table, " is ", found,
                                   "; in the checkpoint it is ", wanted),
                      {{"field", field}});
 }
@@ -106,8 +106,9 @@ class ThreadRestorer final : public CheckpointRestorer {
 absl::Status ThreadRestorer::Restore() {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<LoadedCheckpoint> chain,
                             directory_.LoadChain(checkpoint_));
-  ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> source,
-                            RowSource::Open(directory_, chain, table_->name));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RowSource> source,
+      RowSource::Open(directory_, chain, ShortName(table_->name)));
   ROWHOUSE_RETURN_IF_ERROR(CheckTable(source->table()));
   ROWHOUSE_ASSIGN_OR_RETURN(ShardState state, ReadState(*source));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<Restoration> restoration,

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "kernels/backend.h"
 #include "server/checkpoint/checkpoint_directory.h"
-#include "server/checkpoint_writer.h"
+#include "server/checkpoint_work.h"
 #include "server/table_registry.h"
 
 namespace rowhouse::server {
@@ -16,7 +16,7 @@ namespace rowhouse::server {
 /// Overwrites one shard with its rows of a checkpoint on a thread of its own.
 ///
 /// Thread-safe.
-class CheckpointRestorer {
+class CheckpointRestorer : public CheckpointWork {
  public:
   /// `done` is called once, last, on a thread of the restorer. `directory` and
   /// `backend` must outlive it.
@@ -29,12 +29,6 @@ class CheckpointRestorer {
       CheckpointDirectory& directory, kernels::Backend& backend,
       std::shared_ptr<ServedTable> table, std::string checkpoint,
       absl::AnyInvocable<void(absl::Status)> done);
-
-  /// Cancels and waits for `done`. Not called on its thread.
-  virtual ~CheckpointRestorer() = default;
-
-  virtual void Cancel() = 0;
-  virtual CheckpointProgress progress() const = 0;
 };
 
 }  // namespace rowhouse::server

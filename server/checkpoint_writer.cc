@@ -79,12 +79,13 @@ class ThreadWriter final : public CheckpointWriter {
 
   const ShardSpec& spec() const { return table_->shard->spec(); }
   ShardName name() const {
-    return {request_.checkpoint, table_->name, spec().shard_index,
+    return {request_.checkpoint, short_name_, spec().shard_index,
             spec().placement.shard_count()};
   }
 
   CheckpointDirectory& directory_;
   const std::shared_ptr<ServedTable> table_;
+  const std::string short_name_ = ShortName(table_->name);
   const Request request_;
   Callbacks callbacks_;
   const std::shared_ptr<Call> call_ = std::make_shared<Call>();
@@ -115,9 +116,9 @@ absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
   if (!request_.base.empty()) {
     ROWHOUSE_ASSIGN_OR_RETURN(const LoadedCheckpoint base,
                               directory_.Load(request_.base));
-    const LoadedTable* const table = base.Find(table_->name);
+    const LoadedTable* const table = base.Find(short_name_);
     if (table == nullptr) {
-      return NoSuchTableError(request_.base, table_->name);
+      return TableNotSavedError(request_.base, short_name_);
     }
     base_ = BaseTable{request_.base, table->entry.event};
     request.base = request_.base;
@@ -167,7 +168,7 @@ absl::StatusOr<std::unique_ptr<ShardFileWriter>> ThreadWriter::CreateFile(
     options.sides.push_back({{std::string(kRowIds), "I64", {options.row_count}},
                              std::as_bytes(std::span(std::as_const(row_ids)))});
   }
-  options.metadata = {{"table", table_->name},
+  options.metadata = {{"table", short_name_},
                       {"event", absl::StrCat(snapshot.state().event)}};
   return directory_.CreateShardFile(name(), options);
 }
@@ -197,14 +198,39 @@ absl::Status ThreadWriter::WritePieces(Snapshot& snapshot,
   }
 }
 
-// Calls `run(first, count)` for each run of consecutive places from `places`.
+// Calls `run(first, count)` for each run of consecutive places among
+// [begin, end) of `places`.
 template <typename Run>
-absl::Status ForRuns(std::span<const int64_t> places, Run run) {
-  for (size_t first = 0; first < places.size();) {
-    size_t end = first + 1;
-    while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
-    ROWHOUSE_RETURN_IF_ERROR(run(first, end - first));
-    first = end;
+absl::Status ForRuns(std::span<const int64_t> places, size_t begin, size_t end,
+                     const Run& run) {
+  for (size_t first = begin; first < end;) {
+    size_t next = first + 1;
+    while (next < end && places[next] == places[next - 1] + 1) ++next;
+    ROWHOUSE_RETURN_IF_ERROR(run(first, next - first));
+    first = next;
+  }
+  return absl::OkStatus();
+}
+
+// The same of all places, on several threads where there are many: rows far
+// apart cost a call of the system each.
+template <typename Run>
+absl::Status ForRuns(std::span<const int64_t> places, const Run& run) {
+  constexpr size_t kLeastPerThread = 256;
+  const size_t count = std::clamp<size_t>(
+      places.size() / kLeastPerThread, 1,
+      std::clamp(std::thread::hardware_concurrency(), 1U, 8U));
+  std::vector<absl::Status> results(count);
+  std::vector<std::thread> threads;
+  const auto part = [&](size_t t) {
+    results[t] = ForRuns(places, places.size() * t / count,
+                         places.size() * (t + 1) / count, run);
+  };
+  for (size_t t = 1; t < count; ++t) threads.emplace_back(part, t);
+  part(0);
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& result : results) {
+    ROWHOUSE_RETURN_IF_ERROR(result);
   }
   return absl::OkStatus();
 }
@@ -258,7 +284,7 @@ absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
     const Snapshot& snapshot, const ShardFileWriter& file,
     ShardFileSummary summary, absl::Duration taken) const {
   ShardManifest manifest;
-  manifest.table = table_->name;
+  manifest.table = short_name_;
   manifest.shard_index = spec().shard_index;
   manifest.shard_count = spec().placement.shard_count();
   manifest.first_row_id = spec().placement.first_row(spec().shard_index);

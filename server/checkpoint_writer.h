@@ -7,26 +7,18 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "server/checkpoint/checkpoint_directory.h"
+#include "server/checkpoint_work.h"
 #include "server/table_registry.h"
 
 namespace rowhouse::server {
-
-/// How far a shard's files are.
-struct CheckpointProgress {
-  int64_t done_bytes = 0;
-  int64_t total_bytes = 0;  ///< 0 until it is known.
-  int64_t before_image_row_count = 0;
-  absl::Duration event_wait;  ///< Of commits, for room.
-};
 
 /// Writes one shard's files of a checkpoint on a thread of its own: arms the
 /// shard, writes its rows as of the event while later events go on, then its
 /// manifest. What it has written is removed when it fails or is cancelled.
 ///
 /// Thread-safe.
-class CheckpointWriter {
+class CheckpointWriter : public CheckpointWork {
  public:
   struct Request {
     std::string checkpoint;  ///< Short name.
@@ -53,12 +45,6 @@ class CheckpointWriter {
   static std::unique_ptr<CheckpointWriter> Start(
       CheckpointDirectory& directory, std::shared_ptr<ServedTable> table,
       Request request, Callbacks callbacks);
-
-  /// Cancels and waits for `done`. Not called on its threads.
-  virtual ~CheckpointWriter() = default;
-
-  virtual void Cancel() = 0;
-  virtual CheckpointProgress progress() const = 0;
 };
 
 }  // namespace rowhouse::server

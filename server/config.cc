@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -286,6 +287,26 @@ absl::Status ResolveLinks(const ServerConfig& config, LinkOptions& links) {
   return absl::OkStatus();
 }
 
+absl::Status ResolveCheckpoints(const ServerConfig& config,
+                                ServerOptions& options) {
+  if (!config.has_checkpoint()) return absl::OkStatus();
+  const config::v1::CheckpointConfig& checkpoint = config.checkpoint();
+  ROWHOUSE_RETURN_IF_ERROR(CheckDirectory(checkpoint.directory()));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("checkpoint.keep_count",
+                                      checkpoint.keep_count(), 0,
+                                      std::numeric_limits<int32_t>::max()));
+  ROWHOUSE_RETURN_IF_ERROR(CheckRange("checkpoint.buffer_bytes",
+                                      checkpoint.buffer_bytes(), 0,
+                                      int64_t{1} << 60));
+  CheckpointOptions& resolved = options.checkpoints.emplace();
+  resolved.directory = checkpoint.directory();
+  resolved.keep_count = checkpoint.keep_count();
+  if (checkpoint.buffer_bytes() > 0) {
+    resolved.buffer_bytes = checkpoint.buffer_bytes();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolveTables(const ServerConfig& config, ServerOptions& options) {
   for (int i = 0; i < config.tables_size(); ++i) {
     const config::v1::TableConfig& table = config.tables(i);
@@ -324,6 +345,7 @@ absl::StatusOr<ServerOptions> ToOptions(const ServerConfig& config) {
   ROWHOUSE_RETURN_IF_ERROR(ResolveDrain(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveOneSided(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveLinks(config, options.links));
+  ROWHOUSE_RETURN_IF_ERROR(ResolveCheckpoints(config, options));
   ROWHOUSE_RETURN_IF_ERROR(ResolveTables(config, options));
   return options;
 }

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "kernels/backend.h"
 #include "rowhouse/config/v1/server_config.pb.h"
+#include "server/checkpoints.h"
 #include "server/in_flight.h"
 #include "server/shard/shard.h"
 #include "server/tls_files.h"
@@ -34,6 +35,7 @@ struct ServerOptions {
   OneSidedOptions one_sided;  ///< Offered where `limits.one_sided`.
   LinkOptions links;
   InFlight::Limits in_flight;
+  std::optional<CheckpointOptions> checkpoints;  ///< Not set: none.
   absl::Duration drain_delay;
   absl::Duration drain_timeout;
   std::vector<config::v1::TableConfig> tables;
@@ -48,8 +50,9 @@ struct ServerOptions {
 absl::StatusOr<config::v1::ServerConfig> LoadConfig(const std::string& path);
 
 /// Errors:
-///   kInvalidArgument  a field is out of range, or a file that `tls` names is
-///                     not what it should be; names it.
+///   kInvalidArgument  a field is out of range, a file that `tls` names is not
+///                     what it should be, or checkpoints cannot be written to
+///                     their directory; names it.
 ///   kNotFound         a file that `tls` names cannot be read.
 absl::StatusOr<ServerOptions> ToOptions(const config::v1::ServerConfig& config);
 

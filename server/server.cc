@@ -136,7 +136,11 @@ Server::Server(ServerOptions options, std::unique_ptr<kernels::Backend> backend)
                       tables_, calls_, [this] { Drain(); }),
       lm_head_service_(tables_, calls_, mappings_, links_),
       transport_service_(tables_, calls_, mappings_, options_.one_sided, links_,
-                         options_.backend, options_.links) {}
+                         options_.backend, options_.links),
+      checkpoints_(options_.checkpoints.has_value()
+                       ? std::make_unique<Checkpoints>(*options_.checkpoints)
+                       : nullptr),
+      checkpoint_service_(tables_, calls_, *timers_, checkpoints_.get()) {}
 
 Server::~Server() {
   if (!drain_thread_.joinable()) return;  // It never served.
@@ -208,6 +212,7 @@ absl::Status Server::Listen() {
   builder.RegisterService(&server_service_);
   builder.RegisterService(&lm_head_service_);
   builder.RegisterService(&transport_service_);
+  builder.RegisterService(&checkpoint_service_);
   grpc_ = builder.BuildAndStart();
   const auto unbound = std::find(ports.begin(), ports.end(), 0);
   if (unbound != ports.end()) {

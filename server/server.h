@@ -13,8 +13,10 @@
 #include "kernels/backend.h"
 #include "kernels/mutex.h"
 #include "rowhouse/config/v1/server_config.pb.h"
+#include "server/checkpoints.h"
 #include "server/config.h"
 #include "server/service/active_calls.h"
+#include "server/service/checkpoint_service.h"
 #include "server/service/event_service.h"
 #include "server/service/lm_head_service.h"
 #include "server/service/row_service.h"
@@ -101,6 +103,8 @@ class Server {
   Links links_;
   LmHeadService lm_head_service_;
   TransportService transport_service_;
+  const std::unique_ptr<Checkpoints> checkpoints_;  // Null: none are offered.
+  CheckpointService checkpoint_service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> grpc_;
 

@@ -19,7 +19,7 @@ std::unique_ptr<HeadInbox> HeadInbox::Take(
     const CallContext& context) {
   constexpr int64_t kAlignment = 256;
   absl::StatusOr<TableMapping::Use> use = mapping->Enter(context);
-  if (!use.ok()) return nullptr;
+  if (!use.ok() || use->rows().dim() != header.dim) return nullptr;
   // The caller's tokens are in its memory, so these do not overflow.
   const int64_t hidden = header.token_count * header.hidden_row_bytes();
   const int64_t gradient_offset =

@@ -106,13 +106,13 @@ absl::StatusOr<std::optional<PullAnswer>> LinkChannel::TryPull(
                           response.row_count(), /*landed=*/false, Path::kLink};
   if (answer.row_count == 0) return answer;
   const LinkedRows rows{response.row_count(), response.row_bytes()};
-  if (rows.row_bytes < 1 || rows.row_count < 1 ||
+  if (rows.row_bytes != call.row_bytes || rows.row_count < 1 ||
       (!call.handle.has_value() &&
        rows.row_count != std::ssize(call.row_ids))) {
     link.Break();
-    return absl::InternalError(
-        absl::StrCat("a link's answer of ", rows.row_count, " rows of ",
-                     rows.row_bytes, " bytes, wanted ", call.row_ids.size()));
+    return absl::InternalError(absl::StrCat(
+        "a link's answer of ", rows.row_count, " rows of ", rows.row_bytes,
+        " bytes, wanted ", call.row_ids.size(), " of ", call.row_bytes));
   }
   TransferEnd end;
   {

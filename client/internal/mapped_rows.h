@@ -47,6 +47,7 @@ class MappedRows {
       std::shared_ptr<kernels::Backend> backend, const SharedShard& shared);
 
   int64_t row_bytes() const { return table_.row_bytes(); }
+  int64_t dim() const { return table_.dim; }
 
   /// Whether it is mapped by `device`, which may be null.
   bool IsOn(const kernels::Backend* device) const {

@@ -57,8 +57,10 @@ absl::StatusOr<PullAnswer> OneSidedChannel::Pull(const PullCall& call,
   }
   const Mapping mapping = Find(call.table, MappingUse::kPull);
   const absl::StatusOr<TableMapping::Use> use = mapping->Enter(context);
+  // A table that was made again may be of another shape than the caller's.
   const auto holds = [&](const MappedRows& rows) {
-    return rows.Holds(call.bounds.has_value() ? *call.bounds
+    return rows.row_bytes() == call.row_bytes &&
+           rows.Holds(call.bounds.has_value() ? *call.bounds
                                               : BoundsOf(call.row_ids));
   };
   if (use.ok() && holds(use->rows())) {
@@ -155,11 +157,14 @@ absl::StatusOr<PushAnswer> OneSidedChannel::Push(const PushCall& call,
   return ForwardingShardChannel::Push(call, context);
 }
 
-// Nothing where the inbox cannot be had.
+// Nothing where the inbox cannot be had, or is of rows of another shape.
 absl::StatusOr<std::optional<PushAnswer>> OneSidedChannel::TryPush(
     const PushCall& call, TableMapping& mapping, const CallContext& context) {
   const absl::StatusOr<TableMapping::Use> use = mapping.Enter(context);
-  if (!use.ok() || !mapping.TakeInbox()) return std::nullopt;
+  if (!use.ok() || use->rows().dim() * SizeOf(call.dtype) != call.row_bytes ||
+      !mapping.TakeInbox()) {
+    return std::nullopt;
+  }
   absl::StatusOr<std::optional<PushAnswer>> result = std::nullopt;
   const absl::StatusOr<std::optional<InboxPlace>> place = use->rows().Put(call);
   if (!place.ok()) {  // Memory is at fault.

@@ -81,6 +81,7 @@ absl::Status Router::PullRun(const PullJob& job, int32_t shard, PullCall call,
                              int64_t first, int64_t count,
                              PullAnswer& answer) const {
   call.table = table_.name;
+  call.row_bytes = table_.row_bytes();
   const RowSelection& selection = job.split.selections()[shard];
   const int64_t row_bytes = table_.row_bytes();
   const DeviceSelection copy = job.split.on(job.out.device, shard);

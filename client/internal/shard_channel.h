@@ -83,6 +83,7 @@ class PullWatch {
 struct PullCall {
   std::string_view table;
   std::span<const int64_t> row_ids;
+  int64_t row_bytes = 0;  ///< Of a row, as the caller knows the table.
   std::optional<int64_t> handle = std::nullopt;  ///< In place of `row_ids`.
   std::optional<TrainerSession> trainer = std::nullopt;
   std::optional<int64_t> min_event = std::nullopt;
@@ -101,7 +102,7 @@ struct PullCall {
   kernels::Backend* device = nullptr;
   std::span<const int64_t> device_row_ids = {};
   std::optional<RowIdBounds> bounds =
-      std::nullopt;  ///< Of `row_ids`, if known.
+      std::nullopt;            ///< Of `row_ids`, if known.
   PullWatch* watch = nullptr;  ///< If not null.
 };
 
@@ -149,6 +150,7 @@ struct RecordCall {
   bool targets_only = false;  ///< Of head parts.
 };
 
+class CheckpointChannel;
 class RecordStream;
 
 struct PushAnswer {
@@ -235,6 +237,9 @@ class ShardChannel {
   // header's views last as long as the call.
   virtual absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
       const HeadHeader& header, const CallContext& context) = 0;
+
+  /// The server's checkpoints; lasts as long as the channel.
+  virtual CheckpointChannel& checkpoints() = 0;
 };
 
 }  // namespace rowhouse::client::internal

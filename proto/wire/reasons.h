@@ -83,6 +83,9 @@ inline constexpr std::string_view kEventPast = "EVENT_PAST";
 /// The rows did not come to be from those of the base. Write a checkpoint
 /// without one.
 inline constexpr std::string_view kNoBase = "NO_BASE";
+/// The server's configuration names no directory of checkpoints.
+inline constexpr std::string_view kNoCheckpointDirectory =
+    "NO_CHECKPOINT_DIRECTORY";
 /// The shard is being restored, or a restore failed. Restore, reset or delete.
 inline constexpr std::string_view kNotRestored = "NOT_RESTORED";
 /// The handle has expired or was never given. Send the row ids.

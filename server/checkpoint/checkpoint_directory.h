@@ -118,7 +118,8 @@ class CheckpointDirectory {
   /// Errors:
   ///   kFailedPrecondition  CHECKPOINT_INCOMPLETE: names the first that is not.
   ///   kAlreadyExists       CHECKPOINT_EXISTS: it is whole, of other tables,
-  ///                        events, base or count of states.
+  ///                        events, base, step or count of states.
+  ///   kInvalidArgument     a table is named twice.
   absl::StatusOr<Manifest> Publish(const Publication& publication);
 
   // ------------------------------------------------------------- reading --
@@ -180,8 +181,9 @@ class CheckpointDirectory {
  private:
   absl::Status CheckNotWhole(std::string_view checkpoint);
   absl::StatusOr<Manifest> LoadManifest(std::string_view checkpoint);
-  absl::StatusOr<TableEntry> CheckTable(const Publication& publication,
-                                        const Publication::Table& table);
+  // Reads a state, against what its manifest says.
+  absl::StatusOr<std::string> CheckStateFile(std::string_view checkpoint,
+                                             const TrainerStateEntry& entry);
   absl::StatusOr<TrainerStateEntry> CheckTrainerState(
       std::string_view checkpoint, int64_t rank);
   absl::Status RemoveCheckpoint(std::string_view checkpoint);

@@ -1,7 +1,9 @@
 #ifndef ROWHOUSE_SERVER_CHECKPOINT_LOADED_CHECKPOINT_H_
 #define ROWHOUSE_SERVER_CHECKPOINT_LOADED_CHECKPOINT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,17 @@ struct LoadedTable {
   int64_t size_bytes() const;  ///< Of its shards' data files.
 };
 
+/// Why shards of a table are not of one table, and which of them shows it.
+struct Disagreement {
+  size_t shard = 0;
+  std::string what;
+};
+
+/// Nothing where all is as `LoadedTable` says.
+///
+/// REQUIRES: as many shards as the entry has, at least one.
+std::optional<Disagreement> DisagreementIn(const LoadedTable& table);
+
 /// A whole checkpoint's manifests.
 struct LoadedCheckpoint {
   Manifest manifest;
@@ -36,6 +49,12 @@ struct LoadedCheckpoint {
   /// Of data files and trainer states.
   int64_t size_bytes() const;
 };
+
+/// Why `delta` cannot be based on its table in `base`; or nothing.
+///
+/// REQUIRES: `delta` has a base.
+std::optional<std::string> DisagreementWith(const LoadedCheckpoint& base,
+                                            const LoadedTable& delta);
 
 }  // namespace rowhouse::server
 

@@ -2,6 +2,7 @@
 #define ROWHOUSE_SERVER_CHECKPOINT_MANIFEST_H_
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -100,6 +101,10 @@ struct Manifest {
 
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
+
+/// What the header of the shard's data file says of it to whoever has no
+/// manifest; for `ShardFileWriter::Options`.
+std::map<std::string, std::string> MetadataOf(const ShardManifest& manifest);
 
 // The one text of each, and back.
 //

@@ -156,6 +156,12 @@ absl::Status CheckShape(const ShardFileShape& shape) {
   return absl::OkStatus();
 }
 
+int64_t RowBytesOf(const std::vector<ColumnSpec>& columns) {
+  int64_t bytes = 0;
+  for (const ColumnSpec& column : columns) bytes += column.row_bytes;
+  return bytes;
+}
+
 int64_t BlockCount(const ShardFileShape& shape) {
   return shape.row_count / shape.block_rows +
          (shape.row_count % shape.block_rows != 0 ? 1 : 0);

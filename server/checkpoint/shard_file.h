@@ -70,6 +70,9 @@ int64_t ElementBytes(std::string_view dtype);
 ///                     two tensors have one name. Says what.
 absl::Status CheckShape(const ShardFileShape& shape);
 
+/// Bytes of a row in all columns.
+int64_t RowBytesOf(const std::vector<ColumnSpec>& columns);
+
 int64_t BlockCount(const ShardFileShape& shape);
 
 /// Rows of a block.

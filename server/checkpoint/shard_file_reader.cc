@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -98,7 +100,7 @@ void ShardFileReader::WillReadBlock(size_t column, int64_t block) {
 
 absl::StatusOr<std::vector<std::byte>> ShardFileReader::ReadSide(size_t side) {
   std::vector<std::byte> bytes(static_cast<size_t>(layout_.side_bytes[side]));
-  const int64_t offset = data_offset_ + layout_.side_offsets[side];
+  const int64_t offset = SideOffset(side);
   ROWHOUSE_RETURN_IF_ERROR(file_->ReadAt(offset, bytes));
   if (ChecksumOf(bytes) != summary_.side_checksums[side]) {
     return DamagedError(
@@ -106,6 +108,13 @@ absl::StatusOr<std::vector<std::byte>> ShardFileReader::ReadSide(size_t side) {
         absl::StrCat("tensor ", shape_.sides[side].name, kNotWhatWasWritten));
   }
   return bytes;
+}
+
+std::optional<size_t> ShardFileReader::FindSide(std::string_view name) const {
+  for (size_t i = 0; i < shape_.sides.size(); ++i) {
+    if (shape_.sides[i].name == name) return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace rowhouse::server

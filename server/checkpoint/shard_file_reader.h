@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +34,7 @@ class ShardFileReader {
       Files& files, const std::string& path, const ShardFileShape& shape,
       const ShardFileSummary& summary);
 
+  const std::string& path() const { return path_; }
   const ShardFileShape& shape() const { return shape_; }
 
   /// Fills `rows` with a block of a column.
@@ -44,6 +47,13 @@ class ShardFileReader {
   void WillReadBlock(size_t column, int64_t block);
 
   absl::StatusOr<std::vector<std::byte>> ReadSide(size_t side);
+
+  /// The index of a side tensor; nothing where there is none of this name.
+  std::optional<size_t> FindSide(std::string_view name) const;
+  /// Where a side tensor begins in the file.
+  int64_t SideOffset(size_t side) const {
+    return data_offset_ + layout_.side_offsets[side];
+  }
 
  private:
   ShardFileReader(std::string path, ShardFileShape shape,

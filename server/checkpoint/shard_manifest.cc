@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -140,6 +141,22 @@ std::optional<std::string> FaultOf(const ShardManifest& manifest) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> MetadataOf(const ShardManifest& manifest) {
+  std::map<std::string, std::string> metadata = {
+      {"format", std::string(kFormat)},
+      {"table", manifest.table},
+      {"event", absl::StrCat(manifest.event)},
+      {"shard_index", absl::StrCat(manifest.shard_index)},
+      {"shard_count", absl::StrCat(manifest.shard_count)},
+      {"first_row_id", absl::StrCat(manifest.first_row_id)},
+      {"row_count", absl::StrCat(manifest.row_count)}};
+  if (manifest.base.has_value()) {
+    metadata["base_checkpoint"] = manifest.base->checkpoint;
+    metadata["base_event"] = absl::StrCat(manifest.base->event);
+  }
+  return metadata;
+}
 
 std::string ToText(const ShardManifest& manifest) {
   Json json = BeginManifest(kFormat);

@@ -110,7 +110,7 @@ absl::Status LinearCrossEntropyCall::Open() {
   ROWHOUSE_ASSIGN_OR_RETURN(HeadHeader header, ToHeadHeader(proto));
   if (proto.mapping() != 0) {
     ROWHOUSE_ASSIGN_OR_RETURN(
-        inbox_, HeadInbox::Open(mappings_, proto, *shard, tables_.backend()));
+        inbox_, HeadInbox::Open(mappings_, proto, *shard, tables_));
   }
   if (proto.link() != 0) {
     if (proto.mapping() != 0) {

@@ -16,6 +16,17 @@
 #include "server/service/pull_request.h"
 
 namespace rowhouse::server {
+
+// gRPC does not tell the connections of a socket apart: each call of one is a
+// client.
+PullCall::PullCall(ActiveCalls& calls,
+                   const grpc::CallbackServerContext& context, Staging& staging)
+    : active_(calls, context), staging_(staging), client_(context.peer()) {
+  if (client_.starts_with("unix:")) {
+    absl::StrAppend(&client_, "/", reinterpret_cast<uintptr_t>(this));
+  }
+}
+
 void PullCall::Start(const TableRegistry& tables,
                      const grpc::ByteBuffer& request) {
   absl::Status status = active_.admission();

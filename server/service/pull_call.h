@@ -28,8 +28,7 @@ class PullCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   /// `staging` must outlive it.
   PullCall(ActiveCalls& calls, const grpc::CallbackServerContext& context,
-           Staging& staging)
-      : active_(calls, context), staging_(staging), client_(context.peer()) {}
+           Staging& staging);
 
   /// Checks the request and opens the pull, or ends the call.
   void Start(const TableRegistry& tables, const grpc::ByteBuffer& request);

@@ -68,6 +68,8 @@ absl::Status PushCall::Begin() {
       shard->spec().dim * kernels::SizeOf(shard->spec().gradient_dtype);
   row_count_ = header.row_count();
   by_handles_ = !header.handles().empty();
+  // It is kept for as long as the caller likes.
+  ROWHOUSE_RETURN_IF_ERROR(RowCountOf(message_).status());
   first_message_ = std::exchange(message_, {});
   active_.Attach(shard);
   shard->BeginPart(
@@ -95,14 +97,15 @@ absl::Status PushCall::LandFirst() {
   return Land(first);
 }
 
-absl::Status PushCall::Land(const Message& message) {
+absl::StatusOr<int64_t> PushCall::RowCountOf(const Message& message) const {
   const v1::PushGradientsRequest& fields = message.fields();
-  const kernels::HostPieces rows(message.rows());
-  ROWHOUSE_ASSIGN_OR_RETURN(const int64_t row_count,
-                            PayloadRowCount(rows.size_bytes(), row_bytes_,
-                                            {.first_row = fields.first_row(),
-                                             .rows_before = landed_row_count_,
-                                             .rows_of_call = row_count_}));
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const int64_t row_count,
+      PayloadRowCount(kernels::HostPieces(message.rows()).size_bytes(),
+                      row_bytes_,
+                      {.first_row = fields.first_row(),
+                       .rows_before = landed_row_count_,
+                       .rows_of_call = row_count_}));
   const int64_t wanted_id_count = by_handles_ ? 0 : row_count;
   if (fields.row_ids_size() != wanted_id_count) {
     return FieldError(reasons::kBadCount, "the count of row_ids",
@@ -111,8 +114,15 @@ absl::Status PushCall::Land(const Message& message) {
                                    by_handles_ ? ", the header having handles"
                                                : ", the rows of the message"));
   }
+  return row_count;
+}
+
+absl::Status PushCall::Land(const Message& message) {
+  const v1::PushGradientsRequest& fields = message.fields();
+  ROWHOUSE_ASSIGN_OR_RETURN(const int64_t row_count, RowCountOf(message));
   ROWHOUSE_RETURN_IF_ERROR(
-      landing_->Append(fields.first_row(), SpanOf(fields.row_ids()), rows));
+      landing_->Append(fields.first_row(), SpanOf(fields.row_ids()),
+                       kernels::HostPieces(message.rows())));
   landed_row_count_ += row_count;
   return absl::OkStatus();
 }

@@ -47,6 +47,10 @@ class PushCall final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   absl::Status OnMessage();
   absl::Status OnEnd();
   absl::Status LandFirst();
+  /// Rows of `message`, which is the call's next.
+  ///
+  /// Errors: what is wrong with its rows, ids or offset.
+  absl::StatusOr<int64_t> RowCountOf(const Message& message) const;
   absl::Status Land(const Message& message);
   void Answer(const PartReceipt& receipt);
   void End(absl::Status status);

@@ -17,15 +17,16 @@ namespace rowhouse::server {
 
 absl::StatusOr<std::unique_ptr<HeadInbox>> HeadInbox::Open(
     const Mappings& mappings, const v1::LinearCrossEntropyHeader& header,
-    const Shard& shard, kernels::Backend& backend) {
+    const Shard& shard, const TableRegistry& tables) {
   ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mapping,
                             mappings.Find(header.mapping()));
-  if (mapping->shard.get() != &shard) {
+  if (header.table() != mapping->shard->spec().table) {
     return FieldError(
         wire::reasons::kBadName, "header.table",
         std::string_view(Quoted(header.table())),
         absl::StrCat(mapping->shard->spec().table, ", the mapping's"));
   }
+  ROWHOUSE_RETURN_IF_ERROR(CheckIsCurrent(*mapping, tables));
   if (header.token_count() < 0) {
     return FieldError(wire::reasons::kBadCount, "header.token_count",
                       header.token_count(), "at least 0");
@@ -45,7 +46,7 @@ absl::StatusOr<std::unique_ptr<HeadInbox>> HeadInbox::Open(
   }
   ROWHOUSE_RETURN_IF_ERROR(mapping->Take());
   return std::unique_ptr<HeadInbox>(
-      new HeadInbox(std::move(mapping), header, backend));
+      new HeadInbox(std::move(mapping), header, tables.backend()));
 }
 
 HeadInbox::HeadInbox(std::shared_ptr<Mapping> mapping,

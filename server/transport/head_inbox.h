@@ -11,6 +11,7 @@
 #include "rowhouse/v1/lm_head_service.pb.h"
 #include "server/shard/head_call.h"
 #include "server/shard/shard.h"
+#include "server/table_registry.h"
 #include "server/transport/mappings.h"
 
 namespace rowhouse::server {
@@ -31,7 +32,7 @@ class HeadInbox {
   ///   kAborted             BUSY.
   static absl::StatusOr<std::unique_ptr<HeadInbox>> Open(
       const Mappings& mappings, const v1::LinearCrossEntropyHeader& header,
-      const Shard& shard, kernels::Backend& backend);
+      const Shard& shard, const TableRegistry& tables);
 
   ~HeadInbox() { mapping_->Give(); }
   HeadInbox(const HeadInbox&) = delete;

@@ -44,9 +44,11 @@ absl::Status CheckInboxRange(const char* what, int64_t offset, int64_t count,
 }
 
 int64_t InboxBytes(const ShardSpec& spec) {
+  constexpr int64_t kAlignment = 256;  // Of the rows, behind the ids.
   int64_t bytes = 0;
   if (__builtin_mul_overflow(spec.max_contribution_row_count,
-                             RowBytes(spec) + kIdBytes, &bytes)) {
+                             RowBytes(spec) + kIdBytes, &bytes) ||
+      __builtin_add_overflow(bytes, kAlignment, &bytes)) {
     return std::numeric_limits<int64_t>::max();
   }
   return bytes;

@@ -8,6 +8,7 @@
 #include "kernels/buffer.h"
 #include "proto/wire/reasons.h"
 #include "server/shard/shard.h"
+#include "server/table_registry.h"
 #include "server/transport/numbered.h"
 
 namespace rowhouse::server {
@@ -28,6 +29,12 @@ struct Mapping {
   kernels::Buffer staging;  ///< Where pieces of the inbox are copied to.
   std::atomic<bool> taken = false;
 };
+
+/// Errors:
+///   kNotFound            there is no such table any more.
+///   kFailedPrecondition  MAPPING_GONE: it was deleted, and made again.
+absl::Status CheckIsCurrent(const Mapping& mapping,
+                            const TableRegistry& tables);
 
 /// The mappings of a server; one that is not there is MAPPING_GONE.
 class Mappings : public Numbered<Mapping> {

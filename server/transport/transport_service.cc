@@ -64,6 +64,7 @@ grpc::ServerUnaryReactor* TransportService::OpenReadWindow(
   return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
     ROWHOUSE_ASSIGN_OR_RETURN(const std::shared_ptr<Mapping> mapping,
                               mappings_.Find(request->mapping()));
+    ROWHOUSE_RETURN_IF_ERROR(CheckIsCurrent(*mapping, tables_));
     ROWHOUSE_ASSIGN_OR_RETURN(WindowRequest window, ToWindowRequest(*request));
     call.active().Attach(mapping->shard);
     call.active().BeginWait();
@@ -83,6 +84,7 @@ grpc::ServerUnaryReactor* TransportService::PushInbox(
   return RunUnary(calls_, context, [&](UnaryCall& call) -> absl::Status {
     ROWHOUSE_ASSIGN_OR_RETURN(std::shared_ptr<Mapping> mapping,
                               mappings_.Find(request->mapping()));
+    ROWHOUSE_RETURN_IF_ERROR(CheckIsCurrent(*mapping, tables_));
     return server::PushInbox(tables_, inboxes_, std::move(mapping), *request,
                              *response, call);
   });

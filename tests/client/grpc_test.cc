@@ -15,26 +15,29 @@
 #include "rowhouse/ngram_embedding.h"
 #include "rowhouse/trainer.h"
 #include "server/server.h"
+#include "tests/client/path.h"
 #include "tests/testing/status_matchers.h"
 
 namespace rowhouse::client {
 namespace {
 
 using rowhouse::testing::IsOk;
+using rowhouse::testing::ListenAddress;
+using rowhouse::testing::Path;
 using rowhouse::testing::StatusIs;
 
-/// Two servers on free ports of the loopback. The parameter: whether they offer
-/// the one-sided path, and the client takes it.
-class GrpcTest : public ::testing::TestWithParam<bool> {
+/// Two servers. The parameter: what they listen on; and whether they offer the
+/// one-sided path, and the client takes it.
+class GrpcTest : public ::testing::TestWithParam<Path> {
  protected:
   void SetUp() override {
     for (int32_t index = 0; index < 2; ++index) {
-      servers_.push_back(Serve(index, "127.0.0.1:0"));
+      servers_.push_back(Serve(index, ListenAddress(GetParam(), index)));
       ASSERT_NE(servers_.back(), nullptr);
       options_.addresses.push_back(servers_.back()->address());
     }
     options_.cluster_id = "test";
-    options_.one_sided.allow = GetParam();
+    options_.one_sided.allow = GetParam() == Path::kOneSided;
     absl::StatusOr<std::unique_ptr<Cluster>> cluster =
         Cluster::Connect(options_);
     ASSERT_THAT(cluster, IsOk());
@@ -51,7 +54,7 @@ class GrpcTest : public ::testing::TestWithParam<bool> {
     config.set_backend("cpu");
     config.set_thread_count(1);
     config.set_memory_limit_bytes(int64_t{1} << 30);
-    if (GetParam()) config.mutable_one_sided();
+    if (GetParam() == Path::kOneSided) config.mutable_one_sided();
     auto server = server::Server::Start(config);
     EXPECT_THAT(server, IsOk());
     return server.ok() ? *std::move(server) : nullptr;
@@ -309,10 +312,8 @@ TEST_P(GrpcTest, RowsComeBackAsTheyWerePushedOverPortsAndSockets) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, GrpcTest, ::testing::Bool(),
-                         [](const auto& path) {
-                           return path.param ? "OneSided" : "GrpcOnly";
-                         });
+INSTANTIATE_TEST_SUITE_P(Paths, GrpcTest, rowhouse::testing::Paths(),
+                         rowhouse::testing::PathName);
 
 TEST(ConnectTest, RefusesACountOfConnectionsThatIsNone) {
   for (const int32_t count : {0, 65}) {

@@ -16,6 +16,7 @@
 #include "rowhouse/trainer.h"
 #include "server/server.h"
 #include "tests/client/host_head.h"
+#include "tests/client/path.h"
 #include "tests/kernels/host_table.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
@@ -28,13 +29,15 @@ using rowhouse::testing::EncodeBytes;
 using rowhouse::testing::HostBatch;
 using rowhouse::testing::HostHead;
 using rowhouse::testing::IsOk;
+using rowhouse::testing::ListenAddress;
+using rowhouse::testing::Path;
 using rowhouse::testing::Random;
 using rowhouse::testing::StatusIs;
 
-/// Two servers on free ports of the loopback, with slices of a dense table `t`
-/// of 40 rows of 512, and its oracle. The parameter: whether they offer the
-/// one-sided path, and the client takes it for rows.
-class LmHeadGrpcTest : public ::testing::TestWithParam<bool> {
+/// Two servers with slices of a dense table `t` of 40 rows of 512, and its
+/// oracle. The parameter: what they listen on; and whether they offer the
+/// one-sided path, and the client takes it.
+class LmHeadGrpcTest : public ::testing::TestWithParam<Path> {
  protected:
   void SetUp() override {
     ClusterOptions options;
@@ -43,7 +46,7 @@ class LmHeadGrpcTest : public ::testing::TestWithParam<bool> {
       ASSERT_NE(servers_.back(), nullptr);
       options.addresses.push_back(servers_.back()->address());
     }
-    options.one_sided.allow = GetParam();
+    options.one_sided.allow = GetParam() == Path::kOneSided;
     auto cluster = Cluster::Connect(options);
     ASSERT_THAT(cluster, IsOk());
     cluster_ = *std::move(cluster);
@@ -64,11 +67,11 @@ class LmHeadGrpcTest : public ::testing::TestWithParam<bool> {
     config.set_cluster_id("test");
     config.set_server_index(index);
     config.set_server_count(2);
-    config.set_listen_address("127.0.0.1:0");
+    config.set_listen_address(ListenAddress(GetParam(), index));
     config.set_backend("cpu");
     config.set_thread_count(1);
     config.set_memory_limit_bytes(int64_t{1} << 30);
-    if (GetParam()) config.mutable_one_sided();
+    if (GetParam() == Path::kOneSided) config.mutable_one_sided();
     auto server = server::Server::Start(config);
     EXPECT_THAT(server, IsOk());
     return server.ok() ? *std::move(server) : nullptr;
@@ -225,7 +228,7 @@ TEST_P(LmHeadGrpcTest, CallsOfManyMessagesTrainLikeTheOracle) {
     host_.Apply(step, static_cast<int>(event));
     EXPECT_EQ(cluster_->Digest("t", event)->digest, host_.Digest());
   }
-  if (!GetParam()) return;
+  if (GetParam() != Path::kOneSided) return;
   for (int32_t server = 0; server < 2; ++server) {
     EXPECT_EQ(dynamic_cast<internal::OneSidedChannel&>(
                   cluster_->core()->channel(server))
@@ -309,10 +312,8 @@ TEST_P(LmHeadGrpcTest, AServerThatIsGoneEndsABackwardByItsDeadline) {
       ::testing::Not(IsOk()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, LmHeadGrpcTest, ::testing::Bool(),
-                         [](const auto& path) {
-                           return path.param ? "OneSided" : "GrpcOnly";
-                         });
+INSTANTIATE_TEST_SUITE_P(Paths, LmHeadGrpcTest, rowhouse::testing::Paths(),
+                         rowhouse::testing::PathName);
 
 }  // namespace
 }  // namespace rowhouse::client

@@ -15,6 +15,7 @@
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
+#include "rowhouse/lm_head.h"
 #include "server/server.h"
 #include "tests/server/backends/training.h"
 #include "tests/server/one_sided/one_sided_cluster.h"
@@ -195,6 +196,68 @@ TEST_F(OneSidedTest, ADeletedTableIsUnmappedAndItsMemoryComesBack) {
   EXPECT_EQ(channel().push_count(), 3);
 }
 
+// A table was made again in another shape, and has a session of the number of
+// the one before: who still knows the old shape is told so.
+TEST_F(OneSidedTest, ATableOfAnotherShapeIsNeitherReadNorPushed) {
+  for (const bool one_sided : {false, true}) {
+    SCOPED_TRACE(one_sided ? "one-sided" : "gRPC");
+    const auto old = ConnectTo(addresses_, one_sided);
+    ASSERT_THAT(old->CreateTable("t", SmallSpec()), IsOk());
+    const auto trainer = Join(*old);
+    ASSERT_THAT(PullFloats(*trainer, {1}), IsOk());
+    ASSERT_THAT(cluster_->DeleteTable("t"), IsOk());
+    client::TableSpec wider = SmallSpec();
+    wider.dim = 64;
+    ASSERT_THAT(cluster_->CreateTable("t", wider), IsOk());
+    const auto successor = Join();
+    std::vector<float> out(1000, -99);
+    EXPECT_THAT(trainer->Pull(std::vector<int64_t>{1},
+                              std::as_writable_bytes(std::span(out).first(2))),
+                ::testing::Not(IsOk()));
+    EXPECT_THAT(std::span(out).subspan(2), Each(-99));
+    const std::vector<float> ones(2, 1);
+    EXPECT_THAT(trainer->Push(1, std::vector<int64_t>{1},
+                              std::as_bytes(std::span(ones))),
+                StatusIs(absl::StatusCode::kInvalidArgument, "256"));
+    ASSERT_THAT(cluster_->DeleteTable("t"), IsOk());
+  }
+}
+
+TEST_F(OneSidedTest, AHeadOfAnotherShapeIsRefused) {
+  client::TableSpec spec = DenseSpec(1);
+  spec.trainer_count = 1;
+  spec.dense->max_head_token_count = 8;
+  ASSERT_THAT(cluster_->CreateTable("t", spec), IsOk());
+  const auto trainer = Join();
+  const auto head = client::LmHead::Create(*trainer);
+  ASSERT_THAT(head, IsOk());
+  ASSERT_THAT(cluster_->DeleteTable("t"), IsOk());
+  spec.dim *= 2;
+  ASSERT_THAT(cluster_->CreateTable("t", spec), IsOk());
+  const auto successor = Join();
+  const std::vector<uint16_t> hidden(2 * spec.dim / 2);
+  const std::vector<int64_t> targets = {1, 2};
+  EXPECT_THAT((*head)->Forward({std::as_bytes(std::span(hidden)),
+                                client::DType::kBf16, targets},
+                               {.event = 1}),
+              StatusIs(absl::StatusCode::kInvalidArgument, ""));
+}
+
+// To those, too, who had the one before it mapped.
+TEST_F(OneSidedTest, ATableMadeAgainIsReadAtOnce) {
+  const std::vector<int64_t> row_ids = {1};
+  std::vector<float> out(2);
+  const auto other = ConnectTo(addresses_);
+  for (int i = 0; i < 300 && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_THAT(other->CreateTable("t", SmallSpec()), IsOk());
+    EXPECT_THAT(cluster_->ReadRows("t", row_ids,
+                                   std::as_writable_bytes(std::span(out))),
+                IsOk());
+    ASSERT_THAT(other->DeleteTable("t"), IsOk());
+  }
+}
+
 TEST_F(OneSidedTest, ADrainDoesNotWaitForMappings) {
   ASSERT_THAT(cluster_->CreateTable("t", SmallSpec()), IsOk());
   const auto trainer = Join();
@@ -234,6 +297,15 @@ TEST_F(OneSidedTest, PartsThatDoNotFitGoTheOtherWay) {
   EXPECT_THAT(ApplyEvent(*trainer, 2, {3}), IsOk());
   EXPECT_EQ(ChannelOf(*cluster).push_count(), 1);
   EXPECT_THAT(*PullFloats(*trainer, {2, 3}), ElementsAre(-1, -1, -2, -2));
+}
+
+TEST_F(OneSidedTest, TheLargestContributionFits) {
+  ASSERT_THAT(cluster_->CreateTable("t", SmallSpec(100)), IsOk());
+  const auto trainer = Join();
+  std::vector<int64_t> row_ids(100);
+  std::iota(row_ids.begin(), row_ids.end(), 0);
+  EXPECT_THAT(ApplyEvent(*trainer, 1, row_ids), IsOk());
+  EXPECT_EQ(channel().push_count(), 1);
 }
 
 TEST_F(OneSidedTest, BadPartsAreRefusedAsOverGrpc) {
@@ -308,7 +380,7 @@ TEST_F(OneSidedTest, MemoryThatCannotBeMappedIsReadOverGrpc) {
   for (int i = 0; i < 3; ++i) {
     std::string rows;
     const auto pulled =
-        one_sided.Pull({.table = "t", .row_ids = row_ids},
+        one_sided.Pull({.table = "t", .row_ids = row_ids, .row_bytes = 8},
                        [&](int64_t, const kernels::HostPieces& some) {
                          for (auto piece : some.pieces()) rows += piece;
                          return absl::OkStatus();

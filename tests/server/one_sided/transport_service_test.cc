@@ -292,6 +292,36 @@ TEST_F(TransportServiceTest, AMappingEndsWithItsStream) {
             "MAPPING_GONE");
 }
 
+// Whoever has not unmapped yet is not told of the table before.
+TEST_F(TransportServiceTest, AMappingOfATableThatWasMadeAgainIsGone) {
+  Open open(*stub_);
+  v1::DeleteTableRequest deleted;
+  deleted.set_name("tables/t");
+  ASSERT_THAT(
+      Invoke(server_.tables(), &v1::TableService::Stub::DeleteTable, deleted),
+      IsOk());
+  ASSERT_THAT(server_.CreateTable("tables/t", kSpec), IsOk());
+  ASSERT_THAT(server_.OpenSession("tables/t", 0, 1), IsOk());
+  v1::OpenReadWindowRequest window;
+  window.set_mapping(open.answer.mapping());
+  EXPECT_EQ(
+      wire::ReasonOf(
+          Invoke(*stub_, &v1::TransportService::Stub::OpenReadWindow, window)
+              .status()),
+      "MAPPING_GONE");
+  EXPECT_EQ(wire::ReasonOf(Push(PushRequest(open.answer.mapping(), 1, 0, 8))),
+            "MAPPING_GONE");
+  const auto heads = v1::LmHeadService::NewStub(server_.channel());
+  EXPECT_EQ(
+      wire::ReasonOf(
+          OpenHeadCall(*heads,
+                       "table: 'tables/t' trainer { session: 1 } event: 1 "
+                       "hidden_dtype: DATA_TYPE_FP32 mapping: " +
+                           std::to_string(open.answer.mapping()))
+              .End()),
+      "MAPPING_GONE");
+}
+
 TEST(RetryAllocationTest, ShortMemoryIsTriedAgainUntilTheDeadline) {
   int attempts = 0;
   const auto made = server::RetryAllocation<int>(
