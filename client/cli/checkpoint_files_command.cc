@@ -117,7 +117,7 @@ void AddCheckpointCompact(CLI::App& group, Context& context) {
       "Writes all rows of a checkpoint that has a base as one that has none",
       kCompactExamples, [&context, names] { return Compact(context, *names); });
   AddCheckpointName(command, names->first);
-  AddCheckpointName(command, names->second, "compact");
+  AddCheckpointName(command, names->second, "new").type_name("NAME");
 }
 
 }  // namespace rowhouse::cli

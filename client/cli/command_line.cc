@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/completion.h"
+#include "client/cli/command_tree.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/suggest.h"
 #include "client/cli/terminal.h"
