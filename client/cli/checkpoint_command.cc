@@ -16,6 +16,11 @@
 namespace rowhouse::cli {
 namespace {
 
+constexpr char kExamples[] =
+    "  rowhouse checkpoint create nightly\n"
+    "  rowhouse checkpoint list\n"
+    "  rowhouse checkpoint restore nightly --shards=3\n"
+    "  rowhouse checkpoint create --help\n";
 constexpr char kListExamples[] =
     "  rowhouse checkpoint list\n"
     "  rowhouse checkpoint list --names | tail -1\n";
@@ -128,7 +133,8 @@ void AddCheckpoint(CLI::App& app, Context& context) {
   CLI::App& group =
       AddGroup(app, "checkpoint",
                "Writes tables to disk while they are trained, and restores "
-               "them");
+               "them",
+               kExamples);
   AddCheckpointCreate(group, context);
   AddCheckpointList(group, context);
   AddCheckpointInspect(group, context);

@@ -1,5 +1,6 @@
 // Writes a checkpoint, while training goes on.
 
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +55,16 @@ absl::Status AddTables(client::Cluster& cluster, const Context& context,
   return absl::OkStatus();
 }
 
+// From here on trainers may go past the events.
+void SayArmed(const client::CheckpointPlan& plan) {
+  std::vector<std::string> tables;
+  for (const client::CheckpointPlan::Table& table : plan.tables) {
+    tables.push_back(absl::StrCat(table.name, "@", table.event.value_or(0)));
+  }
+  std::cerr << "writing checkpoint " << plan.name << ": "
+            << absl::StrJoin(tables, ", ") << '\n';
+}
+
 std::string WrittenText(const client::PublishedCheckpoint& published,
                         const client::CheckpointProgress& progress) {
   std::string out = CheckpointText(published.checkpoint, UsesColor());
@@ -81,6 +92,7 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
       const std::unique_ptr<client::CheckpointJob> job,
       checkpoints.Start(std::move(plan),
                         {.timeout = context.connection.timeout()}));
+  if (!context.quiet) SayArmed(job->plan());
   ROWHOUSE_ASSIGN_OR_RETURN(const client::PublishedCheckpoint published,
                             job->Await(watch.options()));
   if (context.json) {

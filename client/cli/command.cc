@@ -11,14 +11,24 @@
 #include "client/cli/units.h"
 
 namespace rowhouse::cli {
+namespace {
+
+CLI::App& AddSubcommand(CLI::App& app, const std::string& name,
+                        const std::string& description,
+                        const std::string& examples) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.footer("\nExamples:\n" + examples +
+                 "\nFlags of all commands: rowhouse --help");
+  return command;
+}
+
+}  // namespace
 
 CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
                      const std::string& description,
                      const std::string& examples,
                      std::function<absl::StatusOr<int>()> run) {
-  CLI::App& command = *app.add_subcommand(name, description);
-  command.footer("\nExamples:\n" + examples +
-                 "\nFlags of all commands: rowhouse --help");
+  CLI::App& command = AddSubcommand(app, name, description, examples);
   command.callback([&context, &command, run = std::move(run)] {
     context.command = PathOf(command);
     context.run = run;
@@ -27,9 +37,9 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
 }
 
 CLI::App& AddGroup(CLI::App& app, const std::string& name,
-                   const std::string& description) {
-  CLI::App& group = *app.add_subcommand(name, description);
-  group.footer("\nFlags of all commands: rowhouse --help");
+                   const std::string& description,
+                   const std::string& examples) {
+  CLI::App& group = AddSubcommand(app, name, description, examples);
   group.require_subcommand(1);
   return group;
 }

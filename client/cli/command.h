@@ -32,7 +32,8 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
 
 /// Adds a command that is nothing without one of its subcommands.
 CLI::App& AddGroup(CLI::App& app, const std::string& name,
-                   const std::string& description);
+                   const std::string& description,
+                   const std::string& examples);
 
 /// The words that choose a command: `checkpoint list`. Empty: of the tool.
 std::string PathOf(const CLI::App& command);
