@@ -15,7 +15,7 @@
 #include "client/cli/checks.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
-#include "client/cli/table_at.h"
+#include "client/cli/table_argument.h"
 #include "client/cli/terminal.h"
 #include "client/cli/units.h"
 #include "proto/wire/status_macros.h"
@@ -25,12 +25,11 @@ namespace rowhouse::cli {
 namespace {
 
 constexpr char kExamples[] =
-    "  rowhouse checkpoint create nightly                       all tables, as "
-    "they are\n"
-    "  rowhouse checkpoint create step-1000 --table=ngram@1000 "
-    "--table=head@1000\n"
-    "  rowhouse checkpoint create step-1100 --base=step-1000    rows that "
-    "changed since\n";
+    "  rowhouse checkpoint create nightly               all tables, as they "
+    "stand\n"
+    "  rowhouse checkpoint create step-1000 --tables=ngram@1000,head@1000\n"
+    "  rowhouse checkpoint create step-1100 --base=step-1000 "
+    "--tables=ngram@1100,head@1100\n";
 
 struct Flags {
   client::CheckpointPlan plan;
@@ -41,8 +40,9 @@ absl::Status AddTables(client::Cluster& cluster, const Context& context,
                        const std::vector<std::string>& named,
                        client::CheckpointPlan& plan) {
   for (const std::string& text : named) {
-    ROWHOUSE_ASSIGN_OR_RETURN(TableAt table, ParseTableAt(text));
-    plan.tables.push_back({std::move(table.name), table.event});
+    ROWHOUSE_ASSIGN_OR_RETURN(const TableArgument table,
+                              ParseTableArgument(text, '@', 0));
+    plan.tables.push_back({table.name, table.number});
   }
   if (!named.empty()) return absl::OkStatus();
   ROWHOUSE_ASSIGN_OR_RETURN(
@@ -93,16 +93,21 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
       checkpoints.Start(std::move(plan),
                         {.timeout = context.connection.timeout()}));
   if (!context.quiet) SayArmed(job->plan());
-  ROWHOUSE_ASSIGN_OR_RETURN(const client::PublishedCheckpoint published,
-                            job->Await(watch.options()));
+  const absl::StatusOr<client::PublishedCheckpoint> published =
+      job->Await(watch.options());
+  if (absl::IsCancelled(published.status())) {
+    return absl::CancelledError("nothing is left of checkpoint " +
+                                flags.plan.name);
+  }
+  ROWHOUSE_RETURN_IF_ERROR(published.status());
   if (context.json) {
-    Json json = ToJson(published.checkpoint);
+    Json json = ToJson(published->checkpoint);
     json["before_image_row_count"] = watch.last().before_image_row_count;
     json["event_wait_seconds"] = absl::ToDoubleSeconds(watch.last().event_wait);
-    json["deleted_checkpoints"] = published.deleted_names;
+    json["deleted_checkpoints"] = published->deleted_names;
     PrintJson(json);
   } else {
-    Print(WrittenText(published, watch.last()));
+    Print(WrittenText(*published, watch.last()));
   }
   return 0;
 }
@@ -118,12 +123,14 @@ void AddCheckpointCreate(CLI::App& group, Context& context) {
       kExamples, [&context, flags] { return Run(context, *flags); });
   AddCheckpointName(command, flags->plan.name);
   command
-      .add_option("--table", flags->tables,
-                  "A table, repeated for more; all when not given. Waits for "
-                  "the event; without one it is the newest")
+      .add_option("--tables", flags->tables,
+                  "The tables, as of which events, for which it waits; all "
+                  "when not given, as they stand: while trainers step, name "
+                  "events ahead")
+      ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CheckTableAt)
-      ->type_name("TABLE[@EVENT]");
+      ->check(CheckTableArgument('@', 0))
+      ->type_name("TABLE[@EVENT],...");
   command
       .add_option("--base", flags->plan.base,
                   "Writes only rows that changed since this checkpoint")

@@ -76,8 +76,13 @@ absl::StatusOr<int> Compact(const Context& context, const Names& names) {
                             Connect(context.connection));
   client::Checkpoints checkpoints(*cluster);
   CheckpointWatch watch("compacting", *cluster, context);
-  ROWHOUSE_RETURN_IF_ERROR(
-      checkpoints.Compact(names.first, names.second, watch.options()));
+  const absl::Status compacted =
+      checkpoints.Compact(names.first, names.second, watch.options());
+  if (absl::IsCancelled(compacted)) {
+    return absl::CancelledError("nothing is left of checkpoint " +
+                                names.second);
+  }
+  ROWHOUSE_RETURN_IF_ERROR(compacted);
   ROWHOUSE_ASSIGN_OR_RETURN(
       const client::CheckpointInfo compact,
       checkpoints.Get(names.second, {.timeout = context.connection.timeout()}));

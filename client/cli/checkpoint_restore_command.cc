@@ -11,6 +11,7 @@
 #include "client/cli/checkpoint_progress.h"
 #include "client/cli/checks.h"
 #include "client/cli/json.h"
+#include "client/cli/table_argument.h"
 #include "client/cli/terminal.h"
 #include "client/cli/text_table.h"
 #include "client/cli/units.h"
@@ -27,12 +28,12 @@ constexpr char kExamples[] =
     "  rowhouse checkpoint restore step-1000 --shards=3     onto three "
     "servers, "
     "from any number\n"
-    "  rowhouse checkpoint restore step-1000 --table=ngram\n";
+    "  rowhouse checkpoint restore step-1000 --tables=ngram:3,head:1\n";
 
 struct Flags {
   std::string name;
-  std::vector<std::string> tables;
-  int32_t shard_count = 0;  // 0: not given.
+  std::vector<std::string> tables;  // As they were typed.
+  int32_t shard_count = 0;          // 0: not given.
   bool yes = false;
 };
 
@@ -43,29 +44,22 @@ absl::StatusOr<std::vector<std::string>> Overwritten(client::Cluster& cluster,
   const client::CallOptions options{.timeout = context.connection.timeout()};
   ROWHOUSE_ASSIGN_OR_RETURN(
       const client::CheckpointInfo checkpoint,
-      client::Checkpoints(cluster).Get(flags.name, options));
+      client::Checkpoints(cluster).Get(plan.name, options));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<client::TableInfo> there,
                             cluster.ListTables(options));
-  const std::vector<std::string>& asked = flags.tables;
   std::vector<std::string> names;
   for (const client::CheckpointInfo::Table& table : checkpoint.tables) {
-    const bool wanted = asked.empty() || std::find(asked.begin(), asked.end(),
-                                                   table.name) != asked.end();
-    const bool is_there =
-        std::any_of(there.begin(), there.end(),
-                    [&](const auto& info) { return info.name == table.name; });
-    if (wanted && is_there) names.push_back(table.name);
+    const auto is_it = [&](const auto& other) {
+      return other.name == table.name;
+    };
+    const bool wanted =
+        plan.tables.empty() ||
+        std::any_of(plan.tables.begin(), plan.tables.end(), is_it);
+    if (wanted && std::any_of(there.begin(), there.end(), is_it)) {
+      names.push_back(table.name);
+    }
   }
   return names;
-}
-
-client::RestorePlan PlanOf(const Flags& flags) {
-  client::RestorePlan plan{.name = flags.name};
-  for (const std::string& table : flags.tables) {
-    plan.tables.push_back({.name = table});
-  }
-  if (flags.shard_count > 0) plan.shard_count = flags.shard_count;
-  return plan;
 }
 
 void PrintTables(const Context& context, const std::string& checkpoint,
@@ -94,8 +88,9 @@ void PrintTables(const Context& context, const std::string& checkpoint,
 absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
                             Connect(context.connection));
+  ROWHOUSE_ASSIGN_OR_RETURN(const client::RestorePlan plan, PlanOf(flags));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<std::string> overwritten,
-                            Overwritten(*cluster, context, flags));
+                            Overwritten(*cluster, context, plan));
   if (!overwritten.empty()) {
     ROWHOUSE_RETURN_IF_ERROR(Confirm(
         absl::StrCat("overwrite ", overwritten.size() == 1 ? "table" : "tables",
@@ -103,10 +98,15 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
         flags.name, flags.yes));
   }
   CheckpointWatch watch("restoring", *cluster, context);
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      const std::vector<client::TableInfo> tables,
-      client::Checkpoints(*cluster).Restore(PlanOf(flags), watch.options()));
-  PrintTables(context, flags.name, tables);
+  const absl::StatusOr<std::vector<client::TableInfo>> tables =
+      client::Checkpoints(*cluster).Restore(plan, watch.options());
+  if (absl::IsCancelled(tables.status())) {
+    return absl::CancelledError(
+        "tables that it had begun serve nothing until they are restored, "
+        "reset or deleted");
+  }
+  ROWHOUSE_RETURN_IF_ERROR(tables.status());
+  PrintTables(context, plan.name, *tables);
   return 0;
 }
 
@@ -121,15 +121,17 @@ void AddCheckpointRestore(CLI::App& group, Context& context) {
       kExamples, [&context, flags] { return Run(context, *flags); });
   AddCheckpointName(command, flags->name);
   command
-      .add_option("--table", flags->tables,
-                  "One of its tables, repeated for more; all when not given")
+      .add_option("--tables", flags->tables,
+                  "Which of its tables, on how many servers; all when not "
+                  "given")
+      ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CheckTableName)
-      ->type_name("TABLE");
+      ->check(CheckTableArgument(':', 1))
+      ->type_name("TABLE[:SHARDS],...");
   command
       .add_option("--shards", flags->shard_count,
-                  "On how many servers tables are created, whatever they were "
-                  "on; as many when not given")
+                  "On how many servers tables without a count of their own are "
+                  "created; as many as they had when not given")
       ->check(AtLeast(1))
       ->type_name("COUNT");
   command.add_flag("--yes,-y", flags->yes, "Does not ask");

@@ -23,7 +23,7 @@ struct Advice {
 
 constexpr std::array kAdvice = {
     Advice{reasons::kEventPast,
-           "name an event that is still to come: --table=TABLE@EVENT; "
+           "name an event that is still to come: --tables=TABLE@EVENT; "
            "`rowhouse list` shows where tables stand",
            "checkpoint create"},
     Advice{reasons::kNoSuchTable,

@@ -49,7 +49,7 @@ class ArgumentTest(CliTest):
         self.refused(2, "subcommand is required", "checkpoint")
         self.refused(2, "no checkpoint's name", "checkpoint", "inspect", "A")
         self.refused(2, "'soon', wanted a whole number", "checkpoint", "create",
-                     "x", "--table=words@soon")
+                     "x", "--tables=words@soon")
         self.refused(2, "--timeout", "list", "--timeout=soon")
         self.refused(2, "subcommand is required")
         self.refused(2, "0, wanted a count in [1, 4096]", "bench",
