@@ -31,12 +31,16 @@ struct Names {
   std::string second;
 };
 
+absl::Status NotAllRead() { return absl::CancelledError("not all was read"); }
+
 absl::StatusOr<int> Verify(const Context& context, const std::string& name) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
                             Connect(context.connection));
   CheckpointWatch watch("reading", *cluster, context);
-  ROWHOUSE_RETURN_IF_ERROR(
-      client::Checkpoints(*cluster).Verify(name, watch.options()));
+  const absl::Status verified =
+      client::Checkpoints(*cluster).Verify(name, watch.options());
+  if (absl::IsCancelled(verified)) return NotAllRead();
+  ROWHOUSE_RETURN_IF_ERROR(verified);
   const int64_t read_bytes = watch.last().done_bytes;
   if (context.json) {
     PrintJson({{"checkpoint", name}, {"read_bytes", read_bytes}});
@@ -51,22 +55,23 @@ absl::StatusOr<int> Diff(const Context& context, const Names& names) {
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<client::Cluster> cluster,
                             Connect(context.connection));
   CheckpointWatch watch("comparing", *cluster, context);
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      const std::vector<client::CheckpointTableDiff> tables,
+  const absl::StatusOr<std::vector<client::CheckpointTableDiff>> tables =
       client::Checkpoints(*cluster).Diff(names.first, names.second,
-                                         watch.options()));
+                                         watch.options());
+  if (absl::IsCancelled(tables.status())) return NotAllRead();
+  ROWHOUSE_RETURN_IF_ERROR(tables.status());
   bool equal = true;
   Json json = {{"checkpoint", names.first},
                {"other", names.second},
                {"tables", Json::array()}};
-  for (const client::CheckpointTableDiff& table : tables) {
+  for (const client::CheckpointTableDiff& table : *tables) {
     equal = equal && table.equal();
     json["tables"].push_back(ToJson(table));
   }
   if (context.json) {
     PrintJson(json);
   } else {
-    Print(DiffText(tables, UsesColor()));
+    Print(DiffText(*tables, UsesColor()));
   }
   return equal ? kOk : kRefused;
 }
