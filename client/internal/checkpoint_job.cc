@@ -16,6 +16,8 @@ namespace {
 
 // For server 0 to remove what is left of a checkpoint that failed.
 constexpr absl::Duration kRemovalTimeout = absl::Seconds(10);
+// For one publication: a server 0 that stays away ends the job.
+constexpr absl::Duration kPublishTimeout = absl::Minutes(2);
 
 bool IsIncomplete(const absl::Status& status) {
   return wire::ReasonOf(status) == wire::reasons::kCheckpointIncomplete;
@@ -86,7 +88,9 @@ class Job final : public CheckpointJob {
     }
   }
 
-  absl::StatusOr<PublishedCheckpoint> PublishOnce(const CallContext& context) {
+  absl::StatusOr<PublishedCheckpoint> PublishOnce(CallContext context) {
+    context.deadline =
+        std::min(context.deadline, cluster_->clock().Now() + kPublishTimeout);
     absl::StatusOr<PublishedCheckpoint> published = absl::UnknownError("");
     const absl::Status status =
         cluster_->CallServer(0, context, [&](ShardChannel& channel) {
