@@ -42,8 +42,9 @@ void AddSharedFlags(CLI::App& app, Context& context) {
                  "Refuses servers of a cluster of another name")
       ->type_name("NAME");
   app.add_option("--timeout", connection.timeout_seconds,
-                 "How long servers may take to answer; when not given 10, and "
-                 "60 for a call of `import` or `replay`")
+                 "How long servers may take to answer; when not given 10, 60 "
+                 "for a call of `import` or `replay`, and as long as it takes "
+                 "for the files of a checkpoint")
       ->check([](const std::string& text) {
         char* end = nullptr;
         const double seconds = std::strtod(text.c_str(), &end);
