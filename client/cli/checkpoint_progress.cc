@@ -20,7 +20,7 @@ CheckpointWatch::CheckpointWatch(std::string what, client::Cluster& cluster,
                                  const Context& context)
     : what_(std::move(what)), context_(context) {
   CatchInterrupts();
-  interrupts_.emplace([] {}, [&cluster] { cluster.CancelCalls(); });
+  interrupts_.emplace([&cluster] { cluster.CancelCalls(); });
 }
 
 client::CheckpointCallOptions CheckpointWatch::options() {
@@ -29,12 +29,13 @@ client::CheckpointCallOptions CheckpointWatch::options() {
     options.timeout = context_.connection.timeout();
   }
   options.watcher = [this](const client::CheckpointProgress& now) {
-    return Show(now);
+    Show(now);
+    return true;
   };
   return options;
 }
 
-bool CheckpointWatch::Show(const client::CheckpointProgress& now) {
+void CheckpointWatch::Show(const client::CheckpointProgress& now) {
   last_ = now;
   if (!progress_.has_value() && now.done_bytes > 0) {
     progress_.emplace(what_, now.total_bytes, Progress::Unit::kBytes,
@@ -44,7 +45,6 @@ bool CheckpointWatch::Show(const client::CheckpointProgress& now) {
     progress_->SetTotal(now.total_bytes);
     progress_->Update(now.done_bytes, NoteOn(now));
   }
-  return !Interrupted();
 }
 
 }  // namespace rowhouse::cli

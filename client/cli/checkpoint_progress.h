@@ -11,8 +11,8 @@
 
 namespace rowhouse::cli {
 
-/// Shows how far a call on checkpoints is. The first interrupt cancels it in
-/// order, and the cluster's calls a second later.
+/// Shows how far a call on checkpoints is; the first interrupt cancels the
+/// cluster's calls.
 ///
 /// Thread-compatible; one at a time. Must outlive the call.
 class CheckpointWatch {
@@ -31,7 +31,7 @@ class CheckpointWatch {
   const client::CheckpointProgress& last() const { return last_; }
 
  private:
-  bool Show(const client::CheckpointProgress& now);
+  void Show(const client::CheckpointProgress& now);
 
   const std::string what_;
   const Context& context_;
