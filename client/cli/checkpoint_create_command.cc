@@ -100,14 +100,15 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
                                 flags.plan.name);
   }
   ROWHOUSE_RETURN_IF_ERROR(published.status());
+  const client::CheckpointProgress written = watch.End();
   if (context.json) {
     Json json = ToJson(published->checkpoint);
-    json["before_image_row_count"] = watch.last().before_image_row_count;
-    json["event_wait_seconds"] = absl::ToDoubleSeconds(watch.last().event_wait);
+    json["before_image_row_count"] = written.before_image_row_count;
+    json["event_wait_seconds"] = absl::ToDoubleSeconds(written.event_wait);
     json["deleted_checkpoints"] = published->deleted_names;
     PrintJson(json);
   } else {
-    Print(WrittenText(*published, watch.last()));
+    Print(WrittenText(*published, written));
   }
   return 0;
 }

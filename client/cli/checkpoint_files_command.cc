@@ -41,7 +41,7 @@ absl::StatusOr<int> Verify(const Context& context, const std::string& name) {
       client::Checkpoints(*cluster).Verify(name, watch.options());
   if (absl::IsCancelled(verified)) return NotAllRead();
   ROWHOUSE_RETURN_IF_ERROR(verified);
-  const int64_t read_bytes = watch.last().done_bytes;
+  const int64_t read_bytes = watch.End().done_bytes;
   if (context.json) {
     PrintJson({{"checkpoint", name}, {"read_bytes", read_bytes}});
   } else {
@@ -60,6 +60,7 @@ absl::StatusOr<int> Diff(const Context& context, const Names& names) {
                                          watch.options());
   if (absl::IsCancelled(tables.status())) return NotAllRead();
   ROWHOUSE_RETURN_IF_ERROR(tables.status());
+  watch.End();
   bool equal = true;
   Json json = {{"checkpoint", names.first},
                {"other", names.second},
@@ -88,6 +89,7 @@ absl::StatusOr<int> Compact(const Context& context, const Names& names) {
                                 names.second);
   }
   ROWHOUSE_RETURN_IF_ERROR(compacted);
+  watch.End();
   ROWHOUSE_ASSIGN_OR_RETURN(
       const client::CheckpointInfo compact,
       checkpoints.Get(names.second, {.timeout = context.connection.timeout()}));

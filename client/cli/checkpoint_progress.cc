@@ -47,4 +47,9 @@ void CheckpointWatch::Show(const client::CheckpointProgress& now) {
   }
 }
 
+client::CheckpointProgress CheckpointWatch::End() {
+  progress_.reset();
+  return last_;
+}
+
 }  // namespace rowhouse::cli

@@ -27,8 +27,9 @@ class CheckpointWatch {
   /// takes is the disk's to say.
   client::CheckpointCallOptions options();
 
-  /// How far it was when it was last told.
-  const client::CheckpointProgress& last() const { return last_; }
+  /// Ends the line, for others to be printed; returns how far the call was when
+  /// it was last told.
+  client::CheckpointProgress End();
 
  private:
   void Show(const client::CheckpointProgress& now);

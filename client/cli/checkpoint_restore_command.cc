@@ -106,6 +106,7 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
         "reset or deleted");
   }
   ROWHOUSE_RETURN_IF_ERROR(tables.status());
+  watch.End();
   PrintTables(context, plan.name, *tables);
   return 0;
 }
