@@ -114,6 +114,7 @@ class ForwardingShardChannel : public ShardChannel {
       const HeadHeader& header, const CallContext& context) override {
     return inner_->OpenHead(header, context);
   }
+  CheckpointChannel& checkpoints() override { return inner_->checkpoints(); }
 
   /// The channel that calls are forwarded to.
   ShardChannel& inner() const { return *inner_; }

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "client/internal/cancellation.h"
 #include "grpcpp/channel.h"
+#include "rowhouse/v1/checkpoint_service.grpc.pb.h"
 #include "rowhouse/v1/event_service.grpc.pb.h"
 #include "rowhouse/v1/lm_head_service.grpc.pb.h"
 #include "rowhouse/v1/row_service.grpc.pb.h"
@@ -26,7 +27,8 @@ struct GrpcConnection {
         tables(channel),
         events(channel),
         rows(channel),
-        heads(channel) {}
+        heads(channel),
+        checkpoints(channel) {}
 
   /// Gives a connection that has failed the time of one more attempt; returns
   /// at once for any other. To be called before each call: one on a failed
@@ -41,6 +43,7 @@ struct GrpcConnection {
   v1::EventService::Stub events;
   v1::RowService::Stub rows;
   v1::LmHeadService::Stub heads;
+  v1::CheckpointService::Stub checkpoints;
 };
 
 }  // namespace rowhouse::client::internal

@@ -18,6 +18,8 @@ namespace rowhouse::client::internal {
 
 /// `tables/{table}`.
 std::string ResourceName(std::string_view table);
+/// `{table}` of that.
+std::string ShortTableName(const std::string& name);
 
 // Tables.
 v1::DataType ToProto(DType dtype);

@@ -97,6 +97,11 @@ std::string ResourceName(std::string_view table) {
   return name;
 }
 
+std::string ShortTableName(const std::string& name) {
+  return name.starts_with(kTablePrefix) ? name.substr(kTablePrefix.size())
+                                        : name;
+}
+
 v1::DataType ToProto(DType dtype) {
   switch (dtype) {
     case DType::kBf16:
@@ -191,9 +196,7 @@ absl::StatusOr<TableSpec> FromProto(const v1::TableSpec& proto) {
 
 absl::StatusOr<ShardTable> FromProto(const v1::Table& table) {
   ShardTable result;
-  result.name = table.name().starts_with(kTablePrefix)
-                    ? table.name().substr(kTablePrefix.size())
-                    : table.name();
+  result.name = ShortTableName(table.name());
   ROWHOUSE_ASSIGN_OR_RETURN(result.spec, FromProto(table.spec()));
   result.bounds = {table.shard_bounds().begin(), table.shard_bounds().end()};
   result.shard_index = table.shard_index();

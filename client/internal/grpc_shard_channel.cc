@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/internal/grpc_call.h"
+#include "client/internal/grpc_checkpoint_channel.h"
 #include "client/internal/grpc_connection.h"
 #include "client/internal/grpc_convert.h"
 #include "client/internal/grpc_head_stream.h"
@@ -41,6 +42,7 @@ class GrpcShardChannel final : public ShardChannel {
     for (const std::shared_ptr<grpc::Channel>& connection : connections) {
       connections_.push_back(std::make_unique<GrpcConnection>(connection));
     }
+    checkpoints_ = MakeGrpcCheckpointChannel(*connections_.front());
   }
 
   const std::string& address() const override { return address_; }
@@ -248,6 +250,8 @@ class GrpcShardChannel final : public ShardChannel {
     return OpenGrpcHeadStream(Next(context).heads, header, context);
   }
 
+  CheckpointChannel& checkpoints() override { return *checkpoints_; }
+
  private:
   // The connection of the small calls.
   GrpcConnection& First(const CallContext& context) {
@@ -264,6 +268,7 @@ class GrpcShardChannel final : public ShardChannel {
 
   const std::string address_;
   std::vector<std::unique_ptr<GrpcConnection>> connections_;
+  std::unique_ptr<CheckpointChannel> checkpoints_;
   std::atomic<size_t> next_ = 0;
   wire::BlockPool send_blocks_;  // Of pushes.
 };

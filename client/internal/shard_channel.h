@@ -150,6 +150,7 @@ struct RecordCall {
   bool targets_only = false;  ///< Of head parts.
 };
 
+class CheckpointChannel;
 class RecordStream;
 
 struct PushAnswer {
@@ -236,6 +237,9 @@ class ShardChannel {
   // header's views last as long as the call.
   virtual absl::StatusOr<std::unique_ptr<HeadStream>> OpenHead(
       const HeadHeader& header, const CallContext& context) = 0;
+
+  /// The server's checkpoints; lasts as long as the channel.
+  virtual CheckpointChannel& checkpoints() = 0;
 };
 
 }  // namespace rowhouse::client::internal

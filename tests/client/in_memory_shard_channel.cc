@@ -1,6 +1,7 @@
 #include "tests/client/in_memory_shard_channel.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -262,6 +263,9 @@ class InMemoryShardChannel final : public client::internal::ShardChannel {
         *found->shard, header,
         [this](std::string_view phase) { return FaultOf(phase); }, context);
   }
+
+  // This cluster has no files.
+  client::internal::CheckpointChannel& checkpoints() override { std::abort(); }
 
  private:
   Fault FaultOf(std::string_view method) const {
