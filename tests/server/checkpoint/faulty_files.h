@@ -104,7 +104,7 @@ class FaultyFiles : public Files {
   absl::Status End() const;  // An error if this call crashed the machine.
   void Change(NameChange change);
 
-  const std::string root_;
+  std::string root_;
   absl::Time now_ = absl::UnixEpoch();
   int64_t call_count_ = 0;
   int64_t crash_at_ = std::numeric_limits<int64_t>::max();

@@ -96,13 +96,16 @@ TEST_F(SystemFilesTest, AShortWriteIsAFullDisk) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(SystemFilesTest, ADiskWithoutRoomIsFull) {
-  const auto file = files_.Open("/dev/full");
+TEST_F(SystemFilesTest, SaysWhyAFileCannotBeWritten) {
+  ASSERT_THAT(WriteWholeFile(files_, Path("a"), "x"), IsOk());
+  const auto file = files_.Open(Path("a"));  // To read.
   ASSERT_THAT(file, IsOk());
-  // It was opened to read, which is another fault.
-  EXPECT_THAT(
-      (*file)->WriteAt(0, BytesOf("x")),
-      StatusIs(absl::StatusCode::kInternal, "/dev/full cannot be written: "));
+  EXPECT_THAT((*file)->WriteAt(0, BytesOf("y")),
+              StatusIs(absl::StatusCode::kInternal,
+                       "/a cannot be written: Bad file descriptor"));
+}
+
+TEST_F(SystemFilesTest, SaysWhatIsFree) {
   EXPECT_GT(*files_.FreeBytes(directory_), 0);
 }
 
