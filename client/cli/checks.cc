@@ -1,6 +1,7 @@
 #include "client/cli/checks.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -30,6 +31,17 @@ bool IsPort(const std::string& text) {
          absl::SimpleAtoi(text, &port) && port >= 1 && port <= 65535;
 }
 
+std::string CheckName(const std::string& text, std::string_view kind) {
+  if (!text.empty() && text.size() <= kMostNameLetters &&
+      absl::ascii_islower(static_cast<unsigned char>(text[0])) &&
+      std::all_of(text.begin(), text.end(), IsOfNames)) {
+    return "";
+  }
+  return absl::StrCat(Quoted(text), " is no ", std::string(kind),
+                      "'s name, wanted 1 to ", kMostNameLetters,
+                      " characters from [a-z0-9_-], the first one a letter");
+}
+
 }  // namespace
 
 Check AtLeast(int64_t least) {
@@ -42,14 +54,11 @@ Check AtLeast(int64_t least) {
 }
 
 std::string CheckTableName(const std::string& text) {
-  if (!text.empty() && text.size() <= kMostNameLetters &&
-      absl::ascii_islower(static_cast<unsigned char>(text[0])) &&
-      std::all_of(text.begin(), text.end(), IsOfNames)) {
-    return "";
-  }
-  return absl::StrCat(Quoted(text), " is no table's name, wanted 1 to ",
-                      kMostNameLetters,
-                      " characters from [a-z0-9_-], the first one a letter");
+  return CheckName(text, "table");
+}
+
+std::string CheckCheckpointName(const std::string& text) {
+  return CheckName(text, "checkpoint");
 }
 
 std::string CheckAddress(const std::string& text) {

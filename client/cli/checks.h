@@ -14,8 +14,9 @@ using Check = std::function<std::string(const std::string&)>;
 /// A whole number of at least `least`.
 Check AtLeast(int64_t least);
 
-/// A table's name, as the servers have them.
+/// A table's or a checkpoint's name, as the servers have them.
 std::string CheckTableName(const std::string& text);
+std::string CheckCheckpointName(const std::string& text);
 
 /// HOST:PORT with a port of 1 to 65535, or unix:PATH.
 std::string CheckAddress(const std::string& text);

@@ -11,19 +11,44 @@
 #include "client/cli/units.h"
 
 namespace rowhouse::cli {
+namespace {
+
+CLI::App& AddSubcommand(CLI::App& app, const std::string& name,
+                        const std::string& description,
+                        const std::string& examples) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.footer("\nExamples:\n" + examples +
+                 "\nFlags of all commands: rowhouse --help");
+  return command;
+}
+
+}  // namespace
 
 CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
                      const std::string& description,
                      const std::string& examples,
                      std::function<absl::StatusOr<int>()> run) {
-  CLI::App& command = *app.add_subcommand(name, description);
-  command.footer("\nExamples:\n" + examples +
-                 "\nFlags of all commands: rowhouse --help");
-  command.callback([&context, name, run = std::move(run)] {
-    context.command = name;
+  CLI::App& command = AddSubcommand(app, name, description, examples);
+  command.callback([&context, &command, run = std::move(run)] {
+    context.command = PathOf(command);
     context.run = run;
   });
   return command;
+}
+
+CLI::App& AddGroup(CLI::App& app, const std::string& name,
+                   const std::string& description,
+                   const std::string& examples) {
+  CLI::App& group = AddSubcommand(app, name, description, examples);
+  group.require_subcommand(1);
+  return group;
+}
+
+std::string PathOf(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  if (parent == nullptr) return "";
+  const std::string path = PathOf(*parent);
+  return absl::StrCat(path, path.empty() ? "" : " ", command.get_name());
 }
 
 CLI::Option& AddTable(CLI::App& command, Context& context) {

@@ -18,7 +18,7 @@ struct Context {
   bool json = false;
   bool quiet = false;
   std::string table;    ///< That the command names, for advice.
-  std::string command;  ///< The name of the one that was chosen.
+  std::string command;  ///< The words of the one that was chosen.
   /// The command; its value is the exit code.
   std::function<absl::StatusOr<int>()> run;
 };
@@ -29,6 +29,14 @@ CLI::App& AddCommand(CLI::App& app, Context& context, const std::string& name,
                      const std::string& description,
                      const std::string& examples,
                      std::function<absl::StatusOr<int>()> run);
+
+/// Adds a command that is nothing without one of its subcommands.
+CLI::App& AddGroup(CLI::App& app, const std::string& name,
+                   const std::string& description,
+                   const std::string& examples);
+
+/// The words that choose a command: `checkpoint list`. Empty: of the tool.
+std::string PathOf(const CLI::App& command);
 
 /// Adds the table's name as the first positional argument.
 CLI::Option& AddTable(CLI::App& command, Context& context);
@@ -59,6 +67,7 @@ void AddRecord(CLI::App& app, Context& context);
 void AddReplay(CLI::App& app, Context& context);
 void AddReset(CLI::App& app, Context& context);
 void AddDelete(CLI::App& app, Context& context);
+void AddCheckpoint(CLI::App& app, Context& context);
 void AddBench(CLI::App& app, Context& context);
 void AddCompletion(CLI::App& app, Context& context);
 

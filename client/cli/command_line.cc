@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/completion.h"
+#include "client/cli/command_tree.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/suggest.h"
 #include "client/cli/terminal.h"
@@ -42,8 +42,9 @@ void AddSharedFlags(CLI::App& app, Context& context) {
                  "Refuses servers of a cluster of another name")
       ->type_name("NAME");
   app.add_option("--timeout", connection.timeout_seconds,
-                 "How long servers may take to answer; when not given 10, and "
-                 "60 for a call of `import` or `replay`")
+                 "How long servers may take to answer; when not given 10, 60 "
+                 "for a call of `import` or `replay`, and as long as it takes "
+                 "for the files of a checkpoint")
       ->check([](const std::string& text) {
         char* end = nullptr;
         const double seconds = std::strtod(text.c_str(), &end);
@@ -71,7 +72,7 @@ void AddSharedFlags(CLI::App& app, Context& context) {
 
 const CLI::App& ChosenCommand(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
-  return chosen.empty() ? app : *chosen.front();
+  return chosen.empty() ? app : ChosenCommand(*chosen.front());
 }
 
 // `; did you mean 'status'?`, for the first word that was not understood.
@@ -82,7 +83,7 @@ std::string Guess(const CLI::App& app) {
   std::string word = words[0];
   std::vector<std::string> known;
   if (!word.starts_with("-")) {
-    if (&command == &app) known = CommandsOf(app);
+    known = CommandsOf(command);
   } else {
     word = word.substr(0, word.find('='));
     for (const CLI::App* owner : {&command, &app}) {
@@ -97,14 +98,16 @@ int RefuseArguments(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = ChosenCommand(app);
   const std::vector<std::string> words = app.remaining(true);
   std::string message = error.what();
-  if (&command == &app && !words.empty() && !words[0].starts_with("-")) {
-    message = absl::StrCat("'", words[0], "' is not a command");
+  const std::string path = PathOf(command);
+  const std::string of = path.empty() ? "" : " of " + path;
+  const bool group = command.get_require_subcommand_min() > 0;
+  if (group && !words.empty() && !words[0].starts_with("-")) {
+    message = absl::StrCat("'", words[0], "' is not a command", of);
   } else if (!words.empty()) {
-    message = absl::StrCat("'", words[0], "' is not an argument of ",
-                           command.get_name());
+    message = absl::StrCat("'", words[0], "' is not an argument", of);
   }
   std::cerr << "rowhouse: " << message << Guess(app) << "\n  `rowhouse "
-            << (&command == &app ? "" : command.get_name() + " ")
+            << (path.empty() ? "" : path + " ")
             << "--help` tells what there is\n";
   return kBadArguments;
 }
@@ -175,6 +178,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddEvents(app, context);
   AddReset(app, context);
   AddDelete(app, context);
+  AddCheckpoint(app, context);
   AddRecord(app, context);
   AddReplay(app, context);
   AddBench(app, context);

@@ -17,10 +17,15 @@ namespace push_log = client::push_log;
 
 struct Advice {
   std::string_view reason;
-  std::string_view text;  // TABLE stands for the table.
+  std::string_view text;          // TABLE stands for the table.
+  std::string_view command = "";  // If only of this one.
 };
 
 constexpr std::array kAdvice = {
+    Advice{reasons::kEventPast,
+           "name an event that is still to come: --tables=TABLE@EVENT; "
+           "`rowhouse list` shows where tables stand",
+           "checkpoint create"},
     Advice{reasons::kNoSuchTable,
            "`rowhouse list` shows the tables; where `rowhouse status` misses a "
            "shard, its server has lost it: create the table again, or delete "
@@ -59,6 +64,39 @@ constexpr std::array kAdvice = {
            "the server is ending; try again once it is back"},
     Advice{reasons::kRecorderBehind,
            "record again with a larger --buffer-bytes, or to a faster disk"},
+    Advice{reasons::kNoCheckpointDirectory,
+           "name a directory that all servers share in their configuration: "
+           "checkpoint { directory: ... }"},
+    Advice{reasons::kNoSuchCheckpoint,
+           "`rowhouse checkpoint list` shows the checkpoints; `rowhouse "
+           "checkpoint inspect` the tables of one"},
+    Advice{reasons::kCheckpointExists,
+           "take another name, or `rowhouse checkpoint delete` it first"},
+    Advice{reasons::kCheckpointInUse,
+           "`rowhouse checkpoint compact` the one that is based on it to have "
+           "all its rows, and delete that one first"},
+    Advice{reasons::kCheckpointIncomplete,
+           "every trainer hands in its state for it; --trainer-states says of "
+           "how many"},
+    Advice{reasons::kCheckpointsOpen,
+           "wait until the checkpoint that is being written is whole, or "
+           "cancel it"},
+    Advice{reasons::kNoBase,
+           "the table was reset, imported or restored since; write a "
+           "checkpoint without --base"},
+    Advice{reasons::kNotRestored,
+           "`rowhouse checkpoint restore` it again, or `rowhouse reset TABLE`, "
+           "or `rowhouse delete TABLE`"},
+    Advice{reasons::kDamaged,
+           "restore another checkpoint; `rowhouse checkpoint verify` tells "
+           "which are whole"},
+    Advice{reasons::kNotReadable,
+           "servers must be able to read all files of their checkpoint "
+           "directory"},
+    Advice{reasons::kNotWritable,
+           "make room on the disk of the servers' checkpoint directory, which "
+           "they must be able to write; `rowhouse checkpoint list` shows what "
+           "is there"},
     Advice{push_log::kNoFile, "name a push log that `rowhouse record` wrote"},
     Advice{push_log::kNotReadable,
            "name a push log that you may read, on a disk that works"},
@@ -82,10 +120,14 @@ constexpr std::array kAdvice = {
            "create --help` tells flags for the same"},
 };
 
+// A server that is there, but waits for trainers, or for its disk, is not.
 bool IsAway(const absl::Status& status) {
+  const std::string reason = wire::ReasonOf(status);
+  if (reason == reasons::kNotReadable || reason == reasons::kNotWritable) {
+    return false;
+  }
   return absl::IsUnavailable(status) ||
-         (absl::IsDeadlineExceeded(status) &&
-          wire::ReasonOf(status) != reasons::kEventPending);
+         (absl::IsDeadlineExceeded(status) && reason != reasons::kEventPending);
 }
 
 }  // namespace
@@ -105,6 +147,7 @@ std::string AdviceOn(const absl::Status& status, const std::string& table,
   const std::string reason = wire::ReasonOf(status);
   for (const Advice& advice : kAdvice) {
     if (advice.reason != reason) continue;
+    if (!advice.command.empty() && advice.command != command) continue;
     return absl::StrReplaceAll(std::string(advice.text),
                                {{"TABLE", table.empty() ? "TABLE" : table}});
   }

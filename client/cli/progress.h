@@ -35,6 +35,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Says the total once it is known.
+  void SetTotal(int64_t total) { total_ = total; }
+
   /// `done` of the total is behind; `note` is shown at the end of the line.
   void Update(int64_t done, std::string_view note = "");
 
@@ -43,7 +46,7 @@ class Progress {
   std::string Amount(int64_t amount) const;
 
   const std::string what_;
-  const int64_t total_;
+  int64_t total_;
   const Unit unit_;
   const ProgressScreen screen_;
   const absl::Time started_;

@@ -35,7 +35,9 @@ absl::StatusOr<int> Run(const Context& context, const std::string& verb,
   const std::vector<client::ServerState> servers =
       cluster->Survey({.timeout = options.timeout, .table = context.table});
   if (!TablesOf(servers).empty()) {
-    ROWHOUSE_RETURN_IF_ERROR(Confirm(verb, context.table, yes));
+    ROWHOUSE_RETURN_IF_ERROR(
+        Confirm(absl::StrCat(verb, " table ", context.table, " on all servers"),
+                context.table, yes));
   }
   ROWHOUSE_RETURN_IF_ERROR(((*cluster).*change)(context.table, options));
   if (context.json) {

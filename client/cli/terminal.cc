@@ -58,19 +58,18 @@ ProgressScreen StderrScreen(bool quiet) {
       .write = [](std::string_view text) { std::cerr << text << std::flush; }};
 }
 
-absl::Status Confirm(const std::string& what, const std::string& table,
+absl::Status Confirm(const std::string& what, const std::string& name,
                      bool yes) {
   if (yes) return absl::OkStatus();
   if (isatty(STDIN_FILENO) != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no terminal to ask whether to ", what, " table ", table,
-                     ", wanted --yes"));
+        absl::StrCat("no terminal to ask whether to ", what, ", wanted --yes"));
   }
-  std::cerr << "This will " << what << " table " << table
-            << " on all servers. Type its name to go on: " << std::flush;
+  std::cerr << "This will " << what << ". Type " << name
+            << " to go on: " << std::flush;
   std::string answer;
   std::getline(std::cin, answer);
-  if (answer == table) return absl::OkStatus();
+  if (answer == name) return absl::OkStatus();
   return absl::CancelledError("nothing was done");
 }
 

@@ -24,13 +24,13 @@ bool UsesColor();
 /// Progress on stderr; `quiet` shows none.
 ProgressScreen StderrScreen(bool quiet);
 
-/// Asks on the terminal whether to do `what` to `table`, which is to be typed;
-/// `yes` answers in advance.
+/// Asks on the terminal whether to do `what`: `name` is to be typed; `yes`
+/// answers in advance.
 ///
 /// Errors:
 ///   kInvalidArgument  there is no terminal to ask on, and no `yes`.
 ///   kCancelled        the answer is another.
-absl::Status Confirm(const std::string& what, const std::string& table,
+absl::Status Confirm(const std::string& what, const std::string& name,
                      bool yes);
 
 /// From now on the first SIGINT or SIGTERM only sets `Interrupted`; a second

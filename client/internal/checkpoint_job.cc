@@ -14,8 +14,12 @@
 namespace rowhouse::client::internal {
 namespace {
 
-// For server 0 to remove what is left of a checkpoint that failed.
+// For server 0 to remove what is left of a checkpoint that failed; and where
+// `Cluster::CancelCalls` ended it, which is not to take long.
 constexpr absl::Duration kRemovalTimeout = absl::Seconds(10);
+constexpr absl::Duration kHastyRemovalTimeout = absl::Seconds(2);
+// For one publication: a server 0 that stays away ends the job.
+constexpr absl::Duration kPublishTimeout = absl::Minutes(2);
 
 bool IsIncomplete(const absl::Status& status) {
   return wire::ReasonOf(status) == wire::reasons::kCheckpointIncomplete;
@@ -86,7 +90,9 @@ class Job final : public CheckpointJob {
     }
   }
 
-  absl::StatusOr<PublishedCheckpoint> PublishOnce(const CallContext& context) {
+  absl::StatusOr<PublishedCheckpoint> PublishOnce(CallContext context) {
+    context.deadline =
+        std::min(context.deadline, cluster_->clock().Now() + kPublishTimeout);
     absl::StatusOr<PublishedCheckpoint> published = absl::UnknownError("");
     const absl::Status status =
         cluster_->CallServer(0, context, [&](ShardChannel& channel) {
@@ -104,7 +110,9 @@ class Job final : public CheckpointJob {
     if (std::exchange(abandoned_, true) || may_be_whole_) return;
     if (!streams_.any_begun()) return;
     Cancellation never;
-    const CallContext context = cluster_->Context(kRemovalTimeout, never);
+    const CallContext context = cluster_->Context(
+        cluster_->stop().cancelled() ? kHastyRemovalTimeout : kRemovalTimeout,
+        never);
     cluster_
         ->CallServer(0, context,
                      [&](ShardChannel& channel) {

@@ -16,8 +16,10 @@
 namespace rowhouse::client::internal {
 namespace {
 
-// For one short call.
-constexpr absl::Duration kCallTimeout = absl::Seconds(60);
+// For one short call, of a restoration that may end at `deadline`.
+absl::Duration CallTimeout(const ClusterCore& cluster, absl::Time deadline) {
+  return std::min(absl::Seconds(60), deadline - cluster.clock().Now());
+}
 
 // A table of the checkpoint, and how many shards are asked for.
 struct Target {
@@ -74,13 +76,14 @@ absl::StatusOr<TableSpec> SpecOf(const Target& target) {
 
 // The table that is there, or a new one.
 absl::StatusOr<TableInfo> FindOrCreate(
-    const std::shared_ptr<ClusterCore>& cluster, const Target& target) {
+    const std::shared_ptr<ClusterCore>& cluster, const Target& target,
+    absl::Duration timeout) {
   const std::string& name = target.table->name;
   absl::StatusOr<TableInfo> found =
-      ReadTable(*cluster, name, cluster->Context(kCallTimeout));
+      ReadTable(*cluster, name, cluster->Context(timeout));
   if (absl::IsNotFound(found.status())) {
     ROWHOUSE_ASSIGN_OR_RETURN(const TableSpec spec, SpecOf(target));
-    return Cluster(cluster).CreateTable(name, spec, {kCallTimeout});
+    return Cluster(cluster).CreateTable(name, spec, {timeout});
   }
   ROWHOUSE_RETURN_IF_ERROR(found.status());
   const int32_t shard_count = found->spec.shard_count;
@@ -98,8 +101,8 @@ absl::StatusOr<TableInfo> FindOrCreate(
 }
 
 absl::StatusOr<CheckpointInfo> ReadCheckpoint(ClusterCore& cluster,
-                                              const std::string& name) {
-  const CallContext context = cluster.Context(kCallTimeout);
+                                              const std::string& name,
+                                              const CallContext& context) {
   CheckpointInfo checkpoint;
   ROWHOUSE_RETURN_IF_ERROR(
       cluster.CallServer(0, context, [&](ShardChannel& channel) {
@@ -117,13 +120,16 @@ absl::StatusOr<std::vector<TableInfo>> RestoreTables(
     const std::shared_ptr<ClusterCore>& cluster, const RestorePlan& plan,
     const CheckpointCallOptions& options) {
   const absl::Time deadline = cluster->clock().Now() + options.timeout;
-  ROWHOUSE_ASSIGN_OR_RETURN(const CheckpointInfo checkpoint,
-                            ReadCheckpoint(*cluster, plan.name));
+  const auto timeout = [&] { return CallTimeout(*cluster, deadline); };
+  ROWHOUSE_ASSIGN_OR_RETURN(
+      const CheckpointInfo checkpoint,
+      ReadCheckpoint(*cluster, plan.name, cluster->Context(timeout())));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<Target> targets,
                             ChooseTables(checkpoint, plan));
   std::vector<TableInfo> tables;
   for (const Target& target : targets) {
-    ROWHOUSE_ASSIGN_OR_RETURN(TableInfo table, FindOrCreate(cluster, target));
+    ROWHOUSE_ASSIGN_OR_RETURN(TableInfo table,
+                              FindOrCreate(cluster, target, timeout()));
     tables.push_back(std::move(table));
   }
   {
@@ -142,7 +148,7 @@ absl::StatusOr<std::vector<TableInfo>> RestoreTables(
   // As they are now.
   for (TableInfo& table : tables) {
     ROWHOUSE_ASSIGN_OR_RETURN(
-        table, ReadTable(*cluster, table.name, cluster->Context(kCallTimeout)));
+        table, ReadTable(*cluster, table.name, cluster->Context(timeout())));
   }
   return tables;
 }

@@ -83,11 +83,13 @@ struct PublishedCheckpoint {
 /// How the tables of one name in two checkpoints compare.
 struct CheckpointTableDiff {
   std::string name;
-  std::optional<int64_t> event;        ///< Not set: not in the first one.
-  std::optional<int64_t> other_event;  ///< Not set: not in the other.
-  bool shape_differs = false;          ///< Their rows are not compared then.
+  /// Not set: not in the first one.
+  std::optional<int64_t> event = std::nullopt;
+  /// Not set: not in the other.
+  std::optional<int64_t> other_event = std::nullopt;
+  bool shape_differs = false;  ///< Their rows are not compared then.
   int64_t differing_row_count = 0;
-  std::optional<int64_t> first_differing_row_id;
+  std::optional<int64_t> first_differing_row_id = std::nullopt;
 
   /// Whether both are there and every row has the same bits.
   bool equal() const {

@@ -70,6 +70,22 @@ TEST(ExitCodeTest, ARecorderThatFellBehindIsToldTheFlag) {
   EXPECT_THAT(AdviceOn(behind, "words", "pull"), HasSubstr("--buffer-bytes"));
 }
 
+TEST(ExitCodeTest, AFullDiskIsNoServerAway) {
+  const absl::Status full =
+      wire::Error(absl::StatusCode::kUnavailable, wire::reasons::kNotWritable,
+                  "0-of-2.safetensors: no space left");
+  EXPECT_EQ(ExitCodeOf(full), kRefused);
+  EXPECT_THAT(AdviceOn(full, "", "checkpoint create"), HasSubstr("room"));
+}
+
+TEST(ExitCodeTest, AnEventThatIsPastIsToldByCommand) {
+  const absl::Status past =
+      wire::Error(absl::StatusCode::kFailedPrecondition,
+                  wire::reasons::kEventPast, "event 3 is past");
+  EXPECT_THAT(AdviceOn(past, "words", "import"), HasSubstr("rowhouse reset"));
+  EXPECT_THAT(AdviceOn(past, "", "checkpoint create"), HasSubstr("--tables="));
+}
+
 TEST(ExitCodeTest, AdviceNamesTheTable) {
   const absl::Status differs =
       wire::Error(absl::StatusCode::kAlreadyExists,

@@ -68,6 +68,20 @@ TEST_F(ProgressTest, WithoutATotalThereIsNoBar) {
   EXPECT_EQ(shown_, "\rrecording 10 events  5 events/s");
 }
 
+TEST_F(ProgressTest, ATotalMayBeKnownLater) {
+  Progress progress("writing", 0, Progress::Unit::kBytes, Screen(true));
+  now_ += absl::Seconds(1);
+  progress.Update(1 << 20);
+  EXPECT_EQ(shown_, "\rwriting 1.00 MiB  1.00 MiB/s");
+  shown_.clear();
+  progress.SetTotal(4 << 20);
+  now_ += absl::Seconds(1);
+  progress.Update(2 << 20);
+  EXPECT_EQ(shown_,
+            "\rwriting [############............]  50 %  2.00 MiB of 4.00 MiB  "
+            "1.00 MiB/s  2.00 s left");
+}
+
 TEST_F(ProgressTest, TheEndIsShownHoweverSoon) {
   Progress progress("bench", 1000, Progress::Unit::kMilliseconds,
                     Screen(false));

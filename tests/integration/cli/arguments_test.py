@@ -14,13 +14,17 @@ class ArgumentTest(CliTest):
         commands = re.findall(r"(?m)^  ([a-z]+) {2,}[A-Z]", text)
         for command in ("status", "list", "create", "describe", "import",
                         "reset", "delete", "pull", "digest", "events", "record",
-                        "replay", "bench", "completion"):
+                        "replay", "bench", "checkpoint", "completion"):
             self.assertIn(command, commands)
         self.assertIn("Exit codes:", text)
+        commands = [(command,) for command in commands]
+        commands += [("checkpoint", command) for command in (
+            "create", "list", "inspect", "verify", "diff", "compact",
+            "restore", "delete")]
         for command in commands:
-            text = self.ok(command, "--help")
+            text = self.ok(*command, "--help")
             self.assertIn("Examples:", text, command)
-            self.assertIn(f"rowhouse {command}", text)
+            self.assertIn("rowhouse " + " ".join(command), text)
         self.assertRegex(self.ok("--version"), r"^rowhouse \d+\.\d+\.\d+\n$")
 
     def test_wrong_arguments(self):
@@ -34,6 +38,18 @@ class ArgumentTest(CliTest):
         self.assertIn("`rowhouse describe --help`", error)
         self.refused(2, "'b' is not an argument of describe", "describe", "a",
                      "b")
+        error = self.refused(2, "'lst' is not a command of checkpoint",
+                             "checkpoint", "lst")
+        self.assertIn("did you mean list?", error)
+        self.assertIn("`rowhouse checkpoint --help`", error)
+        error = self.refused(2, "'--bas=x' is not an argument of checkpoint "
+                             "create", "checkpoint", "create", "x", "--bas=x")
+        self.assertIn("did you mean --base?", error)
+        self.assertIn("`rowhouse checkpoint create --help`", error)
+        self.refused(2, "subcommand is required", "checkpoint")
+        self.refused(2, "no checkpoint's name", "checkpoint", "inspect", "A")
+        self.refused(2, "'soon', wanted a whole number", "checkpoint", "create",
+                     "x", "--tables=words@soon")
         self.refused(2, "--timeout", "list", "--timeout=soon")
         self.refused(2, "subcommand is required")
         self.refused(2, "0, wanted a count in [1, 4096]", "bench",

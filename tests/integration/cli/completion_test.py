@@ -92,6 +92,27 @@ class CompletionTest(CliTest):
         away = "rowhouse pull --servers=127.0.0.1:1 w"
         self.assertNotIn("words", offers(away, servers=False))
 
+    def check_checkpoints(self, offers):
+        self.create("words")
+        self.ok("checkpoint", "create", "first")
+        for command in ("inspect", "verify", "diff", "compact", "restore",
+                        "delete"):
+            self.assertEqual(offers(f"rowhouse checkpoint {command} "),
+                             ["first"], command)
+        self.assertEqual(offers("rowhouse checkpoint diff first f"), ["first"])
+        for line in ("rowhouse checkpoint create ",
+                     "rowhouse checkpoint list ",
+                     "rowhouse checkpoint compact first "):
+            self.assertFalse({"first", "words"} & set(offers(line)), line)
+        self.assertEqual(sorted(offers("rowhouse checkpoint c")),
+                         ["compact", "create"])
+        self.assertNotIn("stat", offers("rowhouse checkpoint stat"))
+        # Flags of the group's command, and not of another one of its name.
+        flags = [offer.rstrip("=") for offer in
+                 offers("rowhouse checkpoint create new --")]
+        self.assertIn("--base", flags)
+        self.assertNotIn("--shards", flags)
+
     def check_typed(self, shell, *lines):
         """A table's name, completed and used after these lines."""
         self.create("words")
@@ -115,6 +136,21 @@ class CompletionTest(CliTest):
         self.check_tables(self.bash_offers)
         self.check_typed(["bash", "--norc", "-i"],
                          "source <(rowhouse completion bash)")
+
+    def test_bash_completes_checkpoints(self):
+        self.check_checkpoints(self.bash_offers)
+
+    def test_fish_completes_checkpoints(self):
+        self.check_checkpoints(self.fish_offers)
+
+    def test_zsh_completes_checkpoints(self):
+        self.create("words")
+        self.ok("checkpoint", "create", "first")
+        shown = self.typed([self.shell("zsh"), "-f", "-i"],
+                           "autoload -U compinit && compinit -D -u",
+                           "source <(rowhouse completion zsh)",
+                           "rowhouse checkpo\t insp\t fi\t --js\t")
+        self.assertIn('"checkpoint": "first"', shown)
 
     def test_zsh_completes_tables(self):
         self.check_typed([self.shell("zsh"), "-f", "-i"],

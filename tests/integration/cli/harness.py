@@ -19,15 +19,15 @@ DIM = 4
 
 
 class Cluster:
-    """Two server processes on free ports."""
+    """Server processes on free ports; `more` is added to their configuration."""
 
-    def __init__(self, folder, cluster_id="cli-test"):
+    def __init__(self, folder, cluster_id="cli-test", server_count=2, more=""):
         self.config = pathlib.Path(folder) / f"{cluster_id}.textproto"
         self.config.write_text(
-            f'cluster_id: "{cluster_id}"\nserver_count: 2\nthread_count: 1\n'
-            "memory_limit_bytes: 4294967296\n")
+            f'cluster_id: "{cluster_id}"\nserver_count: {server_count}\n'
+            f"thread_count: 1\nmemory_limit_bytes: 4294967296\n{more}\n")
         self.processes, self.addresses = [], []
-        for index in range(2):
+        for index in range(server_count):
             process, address = self._serve(index, "127.0.0.1:0")
             self.processes.append(process)
             self.addresses.append(address)
@@ -138,7 +138,11 @@ class CliTest(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.temporary.name)
-        cls.cluster = Cluster(cls.folder)
+        cls.checkpoints = cls.folder / "checkpoints"
+        cls.checkpoints.mkdir()
+        cls.checkpoint_config = (
+            f'checkpoint {{ directory: "{cls.checkpoints}" }}')
+        cls.cluster = Cluster(cls.folder, more=cls.checkpoint_config)
 
     @classmethod
     def tearDownClass(cls):
@@ -148,6 +152,9 @@ class CliTest(unittest.TestCase):
     def tearDown(self):
         for table in self.json("list")["tables"]:
             self.ok("delete", table["table"], "--yes")
+        # A base only after what is based on it.
+        for checkpoint in self.json("checkpoint", "list")["checkpoints"][::-1]:
+            self.ok("checkpoint", "delete", checkpoint["checkpoint"], "--yes")
 
     def call(self, *arguments, **options):
         return run(*arguments, servers=self.cluster.addresses, **options)

@@ -155,7 +155,7 @@ class TableTest(CliTest):
         self.assertIn("back at event 0", self.ok("reset", "words", "--yes"))
 
         def answer(text):
-            return self.on_terminal("delete", "words", prompt="Type its name",
+            return self.on_terminal("delete", "words", prompt="Type words",
                                     answer=text)[0]
 
         self.assertEqual(answer("no\n"), 1)
