@@ -361,8 +361,9 @@ class Backend {
   /// which is null where the slice has no bias.
   ///
   /// `p` comes from `kept`, filled by `HeadHiddenGradient` with the same
-  /// arguments, or where that has no room is formed again: the same bits. Tokens
-  /// whose coefficients are 0 are left out; without any other, no bit changes.
+  /// arguments, or where that has no room is formed again: the same bits.
+  /// Tokens whose coefficients are 0 are left out; without any other, no bit
+  /// changes.
   ///
   /// 4 * tokens * rows * dim FLOPs; 2 * ... with `kept`.
   virtual absl::Status HeadWeightGradient(const HeadSlice& slice,
@@ -430,6 +431,18 @@ class Backend {
   virtual absl::Status NgramRowIds(std::span<const int32_t> tokens,
                                    int64_t table_row_count,
                                    std::span<int64_t> row_ids) = 0;
+
+  /// The row ids of all `steps`, each step's as `NgramRowIds` has them, every
+  /// id once and in order: `want` takes as many of them as it has room for,
+  /// `want_count` says how many there are.
+  ///
+  /// CUDA: 4 + 8 bytes a token and an id, and twice a bit a row of the table,
+  /// in so much of scratch memory.
+  ///
+  /// REQUIRES: `4 <= table_row_count < 2^31`.
+  virtual absl::Status NgramWantList(
+      std::span<const std::span<const int32_t>> steps, int64_t table_row_count,
+      std::span<int64_t> want, int64_t& want_count) = 0;
 
   /// `slots[i]` becomes the place of `row_ids[i]` in the sorted, distinct
   /// `want`; `first_missing` the least `i` whose id is not there, or -1.
