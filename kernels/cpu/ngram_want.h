@@ -8,8 +8,9 @@
 
 namespace rowhouse::kernels::cpu {
 
-/// See `Backend::NgramWantList`; returns the count. Sorts by radix, 16 bytes an
-/// id.
+/// See `Backend::NgramWantList`; returns the count. On two threads: one sorts
+/// the bigrams' ids by radix, the other the trigrams'. Moves 8 bytes an id and
+/// 11 bits of the greatest.
 int64_t NgramWantList(Executor& executor,
                       std::span<const std::span<const int32_t>> steps,
                       int64_t table_row_count, std::span<int64_t> want);
