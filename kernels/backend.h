@@ -361,9 +361,8 @@ class Backend {
   /// which is null where the slice has no bias.
   ///
   /// `p` comes from `kept`, filled by `HeadHiddenGradient` with the same
-  /// arguments, or where that has no room is formed again: the same bits.
-  /// Tokens whose coefficients are 0 are left out; without any other, no bit
-  /// changes.
+  /// arguments, or where that has no room is formed again: the same bits. Tokens
+  /// whose coefficients are 0 are left out; without any other, no bit changes.
   ///
   /// 4 * tokens * rows * dim FLOPs; 2 * ... with `kept`.
   virtual absl::Status HeadWeightGradient(const HeadSlice& slice,
@@ -436,8 +435,8 @@ class Backend {
   /// id once and in order: `want` takes as many of them as it has room for,
   /// `want_count` says how many there are.
   ///
-  /// CUDA: 4 + 8 bytes a token and an id, and twice a bit a row of the table,
-  /// in so much of scratch memory.
+  /// CUDA: reads 12 bytes a token, writes 8 an id, and clears and reads a bit a
+  /// row of the table, which are scratch memory.
   ///
   /// REQUIRES: `4 <= table_row_count < 2^31`.
   virtual absl::Status NgramWantList(
