@@ -199,7 +199,7 @@ def loaded(tool, options, saving):
         if not event:
             continue
         start = time.perf_counter()
-        create = tool.start("checkpoint", "create", f"c{len(saved)}",
+        create = tool.start("checkpoint", "create", "c",
                             f"--table={table}@{event + 20}")
         output, faults = create.communicate()
         if create.returncode != 0:
@@ -207,10 +207,8 @@ def loaded(tool, options, saving):
             break
         saved.append(json.loads(output) | {
             "seconds": time.perf_counter() - start})
-    report = tool.end(process)
-    for index in range(len(saved)):
-        tool.run("checkpoint", "delete", f"c{index}", "--yes")
-    return report, saved
+        tool.run("checkpoint", "delete", "c", "--yes")
+    return tool.end(process), saved
 
 
 def rows_of(size, seconds, quiet, busy):
