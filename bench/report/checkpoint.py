@@ -165,7 +165,7 @@ def save_and_load(tool, options, disk):
     for _ in range(options.repeats):
         seconds["plain write"].append(plain_write(plain, size))
         seconds["save"].append(tool.timed("checkpoint", "create", "c",
-                                          f"--table={TABLE}"))
+                                          f"--tables={TABLE}"))
         seconds["plain read"].append(plain_read(plain))
         forget(disk / "c")
         seconds["verify"].append(tool.timed("checkpoint", "verify", "c"))
@@ -200,7 +200,7 @@ def loaded(tool, options, saving):
             continue
         start = time.perf_counter()
         create = tool.start("checkpoint", "create", "c",
-                            f"--table={table}@{event + 20}")
+                            f"--tables={table}@{event + 20}")
         output, faults = create.communicate()
         if create.returncode != 0:
             print(faults, file=sys.stderr)
