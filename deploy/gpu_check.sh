@@ -20,6 +20,8 @@
 #             their speed (two.json)
 #   table2    the whole n-gram table and an LM head on two GPUs, two trainers
 #   cycle     whole training cycles over every transport (cycle/)
+#   checkpoint  a table of 20 GB saved and loaded, and calls timed while it is
+#             being saved (checkpoint/)
 #
 # Without stages: machine correct sanitize speed peers. A stage ends at its own
 # limit, all of them together after N seconds (560); those for which no time is
@@ -37,7 +39,7 @@ while (($# > 0)); do
     --out) out=$2; shift ;;
     --seconds) budget=$2; shift ;;
     --device) device=$2; shift ;;
-    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo | cycle | two | table2)
+    machine | correct | sanitize | table | speed | peers | lm_head | profile | suite | demo | cycle | checkpoint | two | table2)
       stages+=("$1") ;;
     *)
       echo "$1 is no stage and no flag; the head of $0 lists both" >&2
@@ -317,6 +319,13 @@ cycle() {
   "$root/bench/cycle.sh" --bin="$bin" --backend=cuda --device="$device" \
     --rows=10575360 --spans --out="$out/cycle/host_cache" || failed=1
   return $failed
+}
+
+checkpoint_limit=300
+checkpoint() {
+  "$root/bench/checkpoint.sh" --bin="$bin" --backend=cuda --device="$device" \
+    --rows=13000000 --batch=98304 --seconds=30 --repeats=2 \
+    --out="$out/checkpoint"
 }
 
 # A stage runs as a process of its own, which its time limit ends with all that

@@ -431,6 +431,18 @@ class Backend {
                                    int64_t table_row_count,
                                    std::span<int64_t> row_ids) = 0;
 
+  /// The row ids of all `steps`, each step's as `NgramRowIds` has them, every
+  /// id once and in order: `want` takes as many of them as it has room for,
+  /// `want_count` says how many there are.
+  ///
+  /// CUDA: reads 12 bytes a token, writes 8 an id, and clears and reads a bit a
+  /// row of the table, which are scratch memory.
+  ///
+  /// REQUIRES: `4 <= table_row_count < 2^31`.
+  virtual absl::Status NgramWantList(
+      std::span<const std::span<const int32_t>> steps, int64_t table_row_count,
+      std::span<int64_t> want, int64_t& want_count) = 0;
+
   /// `slots[i]` becomes the place of `row_ids[i]` in the sorted, distinct
   /// `want`; `first_missing` the least `i` whose id is not there, or -1.
   virtual absl::Status FindSlots(std::span<const int64_t> want,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "bench/support/array.h"
@@ -43,6 +44,26 @@ void NgramRowIds(benchmark::State& state) {
   });
 }
 BENCHMARK(NgramRowIds)->Apply(Defaults);
+
+// Of a cycle of four steps: tokens are read, distinct ids written.
+void NgramWantList(benchmark::State& state) {
+  constexpr int64_t kSteps = 4;
+  const Array<int32_t> tokens(RandomTokens(kSteps * Size(49152, 256)));
+  const Array<int64_t> want(2 * tokens.count());
+  const auto step_size = static_cast<size_t>(tokens.count() / kSteps);
+  std::vector<std::span<const int32_t>> steps;
+  for (size_t i = 0; i < kSteps; ++i) {
+    steps.push_back(tokens.span().subspan(i * step_size, step_size));
+  }
+  int64_t want_count = 0;
+  const auto count = static_cast<double>(tokens.count());
+  Measure(state, {.bytes = count * (4 + 16), .items = count}, [&] {
+    return TheBackend().NgramWantList(
+        steps, 84602880, {want.data(), static_cast<size_t>(want.count())},
+        want_count);
+  });
+}
+BENCHMARK(NgramWantList)->Apply(Defaults);
 
 // Of a step's row ids, in a cycle's want list.
 void FindSlots(benchmark::State& state) {

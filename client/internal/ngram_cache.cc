@@ -133,22 +133,39 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> NgramCache::HostTokens(
 
 absl::StatusOr<NgramWant> NgramCache::WantList(
     std::span<const Tokens> steps) const {
+  int64_t token_count = 0;
+  for (const Tokens& tokens : steps) token_count += std::ssize(tokens);
+  BackendArray<int32_t> all;
+  ROWHOUSE_RETURN_IF_ERROR(all.Resize(*backend_, token_count));
   NgramWant want;
-  std::vector<int64_t>& all = want.row_ids;
+  ROWHOUSE_RETURN_IF_ERROR(
+      want.copy.Resize(*backend_, std::min(2 * token_count, cache_row_count_)));
+  std::vector<Tokens> there;
+  absl::Status listed;
+  int32_t* to = all.data();
   for (const Tokens& tokens : steps) {
-    ROWHOUSE_ASSIGN_OR_RETURN(const std::vector<int64_t> row_ids,
-                              RowIds(tokens));
-    all.insert(all.end(), row_ids.begin(), row_ids.end());
+    listed.Update(backend_->Copy(tokens.data(), to,
+                                 static_cast<int64_t>(tokens.size_bytes())));
+    there.emplace_back(to, tokens.size());
+    to += tokens.size();
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  if (std::ssize(all) > cache_row_count_) {
+  int64_t row_count = 0;
+  listed.Update(backend_->NgramWantList(there, spec_.row_count,
+                                        want.copy.span(), row_count));
+  // Also after a fault: memory goes that is at work.
+  listed.Update(backend_->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(listed);
+  if (row_count > cache_row_count_) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a want list of ", all.size(), " rows, wanted at most ",
+        absl::StrCat("a want list of ", row_count, " rows, wanted at most ",
                      cache_row_count_, ", the cache"));
   }
-  ROWHOUSE_RETURN_IF_ERROR(want.copy.Assign(*backend_, all));
-  ROWHOUSE_RETURN_IF_ERROR(backend_->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(want.copy.Resize(*backend_, row_count));
+  want.row_ids.resize(static_cast<size_t>(row_count));
+  listed = backend_->Copy(want.copy.data(), want.row_ids.data(),
+                          row_count * int64_t{sizeof(int64_t)});
+  listed.Update(backend_->Synchronize());
+  ROWHOUSE_RETURN_IF_ERROR(listed);
   return want;
 }
 

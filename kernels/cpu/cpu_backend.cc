@@ -13,6 +13,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/memory.h"
+#include "kernels/cpu/ngram_want.h"
 #include "kernels/cpu/recycled_memory.h"
 #include "kernels/cpu/row_adam.h"
 #include "kernels/cpu/rows.h"
@@ -241,6 +242,13 @@ class CpuBackend final : public Backend {
                            int64_t table_row_count,
                            std::span<int64_t> row_ids) override {
     cpu::NgramRowIds(*executor_, tokens, table_row_count, row_ids);
+    return absl::OkStatus();
+  }
+
+  absl::Status NgramWantList(std::span<const std::span<const int32_t>> steps,
+                             int64_t table_row_count, std::span<int64_t> want,
+                             int64_t& want_count) override {
+    want_count = cpu::NgramWantList(*executor_, steps, table_row_count, want);
     return absl::OkStatus();
   }
 

@@ -426,6 +426,15 @@ class CudaBackend final : public Backend {
     });
   }
 
+  absl::Status NgramWantList(std::span<const std::span<const int32_t>> steps,
+                             int64_t table_row_count, std::span<int64_t> want,
+                             int64_t& want_count) override {
+    return Run([&](Stream& stream) {
+      return cuda::NgramWantList(stream, steps, table_row_count, want,
+                                 want_count);
+    });
+  }
+
   absl::Status FindSlots(std::span<const int64_t> want,
                          std::span<const int64_t> row_ids,
                          std::span<int64_t> slots,

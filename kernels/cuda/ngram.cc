@@ -10,6 +10,7 @@
 #include "kernels/cuda/ngram_embed.h"
 #include "kernels/cuda/ngram_row_ids.h"
 #include "kernels/cuda/ngram_sum.h"
+#include "kernels/cuda/ngram_want.h"
 
 namespace rowhouse::kernels::cuda {
 namespace {
@@ -50,6 +51,29 @@ absl::Status NgramRowIds(Stream& stream, std::span<const int32_t> tokens,
   return ToStatus(
       LaunchNgramRowIds(tokens, table_row_count, row_ids, stream.get()),
       "hashing n-grams");
+}
+
+absl::Status NgramWantList(Stream& stream,
+                           std::span<const std::span<const int32_t>> steps,
+                           int64_t table_row_count, std::span<int64_t> want,
+                           int64_t& want_count) {
+  const auto bits = stream.Scratch([&](ScratchCutter& cutter) {
+    return RowBits::Cut(cutter, table_row_count);
+  });
+  if (!bits.ok()) return bits.status();
+  absl::StatusOr<int64_t*> result = stream.NewHostResult<int64_t>(
+      [&want_count](int64_t count) { want_count = count; });
+  if (!result.ok()) return std::move(result).status();
+  cudaError_t error = cudaMemsetAsync(
+      bits->words, 0, static_cast<size_t>(bits->size_bytes()), stream.get());
+  for (const std::span<const int32_t> tokens : steps) {
+    if (error != cudaSuccess) break;
+    error = LaunchMarkNgramRows(tokens, table_row_count, *bits, stream.get());
+  }
+  if (error == cudaSuccess) {
+    error = LaunchListRows(*bits, want, *result, stream.get());
+  }
+  return ToStatus(error, "listing the rows of n-grams");
 }
 
 absl::Status FindSlots(Stream& stream, std::span<const int64_t> want,

@@ -17,6 +17,11 @@ namespace rowhouse::kernels::cuda {
 absl::Status NgramRowIds(Stream& stream, std::span<const int32_t> tokens,
                          int64_t table_row_count, std::span<int64_t> row_ids);
 
+absl::Status NgramWantList(Stream& stream,
+                           std::span<const std::span<const int32_t>> steps,
+                           int64_t table_row_count, std::span<int64_t> want,
+                           int64_t& want_count);
+
 absl::Status FindSlots(Stream& stream, std::span<const int64_t> want,
                        std::span<const int64_t> row_ids,
                        std::span<int64_t> slots, int64_t& first_missing);

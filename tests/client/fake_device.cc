@@ -219,6 +219,19 @@ absl::Status FakeDevice::NgramRowIds(std::span<const int32_t> tokens,
       });
 }
 
+absl::Status FakeDevice::NgramWantList(
+    std::span<const std::span<const int32_t>> steps, int64_t table_row_count,
+    std::span<int64_t> want, int64_t& want_count) {
+  std::vector<std::span<const int32_t>> owned;
+  for (const std::span<const int32_t> tokens : steps) {
+    owned.push_back(Own(tokens));
+  }
+  return Enqueue([this, owned = std::move(owned), table_row_count,
+                  want = Own(want), &want_count] {
+    return cpu_->NgramWantList(owned, table_row_count, want, want_count);
+  });
+}
+
 absl::Status FakeDevice::FindSlots(std::span<const int64_t> want,
                                    std::span<const int64_t> row_ids,
                                    std::span<int64_t> slots,

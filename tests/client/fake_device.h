@@ -58,6 +58,9 @@ class FakeDevice final : public FailingBackend {
   absl::Status NgramRowIds(std::span<const int32_t> tokens,
                            int64_t table_row_count,
                            std::span<int64_t> row_ids) override;
+  absl::Status NgramWantList(std::span<const std::span<const int32_t>> steps,
+                             int64_t table_row_count, std::span<int64_t> want,
+                             int64_t& want_count) override;
   absl::Status FindSlots(std::span<const int64_t> want,
                          std::span<const int64_t> row_ids,
                          std::span<int64_t> slots,

@@ -79,6 +79,39 @@ class NgramDifferentialTest : public DifferentialTest {
         });
   }
 
+  // A cycle's want list, of few tokens or of many, into more or less room.
+  void Want(Random& random, int64_t step_count, int64_t most_tokens,
+            int64_t table_row_count) {
+    const int64_t room = random.Integer(0, 2 * step_count * most_tokens);
+    const auto greatest = static_cast<int32_t>(random.Integer(0, 50256));
+    SCOPED_TRACE(::testing::Message()
+                 << step_count << " steps of tokens up to " << greatest
+                 << ", of " << table_row_count << " rows, into " << room);
+    std::vector<Bytes> all = {
+        Bytes(static_cast<size_t>(room) * sizeof(int64_t), 0xff)};
+    std::vector<size_t> counts;
+    for (int64_t step = 0; step < step_count; ++step) {
+      std::vector<int32_t> tokens =
+          Tokens(random, random.Integer(0, most_tokens));
+      for (int32_t& token : tokens) token %= greatest + 1;
+      counts.push_back(tokens.size());
+      all.push_back(BytesOf(tokens));
+    }
+    std::vector<int64_t> found(2, -1);
+    size_t call = 0;
+    ExpectSame(all, [&](const Arrays& arrays) {
+      std::vector<std::span<const int32_t>> steps;
+      for (size_t i = 0; i < counts.size(); ++i) {
+        steps.emplace_back(arrays.at<int32_t>(i + 1), counts[i]);
+      }
+      return arrays.backend().NgramWantList(
+          steps, table_row_count,
+          {arrays.at<int64_t>(0), static_cast<size_t>(room)}, found[call++]);
+    });
+    EXPECT_EQ(found[1], found[0]);
+    EXPECT_GE(found[0], 0);
+  }
+
   // A cycle of `step_count` steps.
   void Sum(Random& random, int64_t step_count, int64_t most_tokens, int64_t dim,
            int64_t slot_count) {
@@ -127,6 +160,26 @@ TEST_F(NgramDifferentialTest, LargeEmbeddings) {
   SCOPED_TRACE(random.Trace());
   for (const int64_t dim : kDims) {
     Embed(random, 3000, dim);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(NgramDifferentialTest, SmallWantLists) {
+  Random random(85);
+  SCOPED_TRACE(random.Trace());
+  for (int64_t i = 0, cases = CaseCount(2000); i < cases; ++i) {
+    Want(random, random.Integer(0, 5), 60, random.Integer(4, 300000));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(NgramDifferentialTest, LargeWantLists) {
+  Random random(86);
+  SCOPED_TRACE(random.Trace());
+  // One tile of rows, whole and not; many; and the largest table.
+  for (const int64_t rows :
+       {131071, 131072, 131073, 1000000, 84602880, 2147483647}) {
+    Want(random, 4, 49152, rows);
     if (HasFatalFailure()) return;
   }
 }

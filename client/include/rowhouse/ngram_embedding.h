@@ -41,7 +41,7 @@ struct NgramOptions {
   };
   /// Cache and arithmetic are on the GPU that `ClusterOptions::device_index`
   /// names: its memory holds the cache's rows, the gradients of a cycle's steps
-  /// as they were handed in, and their sums.
+  /// as they were handed in, and their sums; and a bit a row of the table.
   bool on_device = false;
   int thread_count = 0;  ///< Of a host's arithmetic; 0: one per core.
   /// Of every pull and push, the wait for an event included.

@@ -12,7 +12,7 @@ namespace rowhouse::testing {
 
 absl::StatusOr<BackendCluster> BackendCluster::Start(
     const std::string& backend, int32_t server_count,
-    int64_t memory_limit_bytes) {
+    int64_t memory_limit_bytes, const std::string& checkpoints) {
   BackendCluster made;
   client::ClusterOptions options;
   for (int32_t index = 0; index < server_count; ++index) {
@@ -24,6 +24,9 @@ absl::StatusOr<BackendCluster> BackendCluster::Start(
     config.set_backend(backend);
     config.set_thread_count(1);
     config.set_memory_limit_bytes(memory_limit_bytes);
+    if (!checkpoints.empty()) {
+      config.mutable_checkpoint()->set_directory(checkpoints);
+    }
     ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<server::Server> server,
                               server::Server::Start(config));
     options.addresses.push_back(server->address());
@@ -43,9 +46,10 @@ void OnBackendTest::SetUp() {
 
 BackendCluster OnBackendTest::Servers(const std::string& backend,
                                       int32_t server_count,
-                                      int64_t memory_limit_bytes) {
-  absl::StatusOr<BackendCluster> started =
-      BackendCluster::Start(backend, server_count, memory_limit_bytes);
+                                      int64_t memory_limit_bytes,
+                                      const std::string& checkpoints) {
+  absl::StatusOr<BackendCluster> started = BackendCluster::Start(
+      backend, server_count, memory_limit_bytes, checkpoints);
   EXPECT_THAT(started, IsOk());
   if (!started.ok()) std::abort();
   return *std::move(started);

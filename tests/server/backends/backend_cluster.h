@@ -18,9 +18,9 @@ namespace rowhouse::testing {
 class BackendCluster {
  public:
   /// Errors: those of `Server::Start` and `Cluster::Connect`.
-  static absl::StatusOr<BackendCluster> Start(const std::string& backend,
-                                              int32_t server_count,
-                                              int64_t memory_limit_bytes);
+  static absl::StatusOr<BackendCluster> Start(
+      const std::string& backend, int32_t server_count,
+      int64_t memory_limit_bytes, const std::string& checkpoints = "");
 
   client::Cluster& operator*() const { return *cluster_; }
   client::Cluster* operator->() const { return cluster_.get(); }
@@ -36,10 +36,11 @@ class OnBackendTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override;
 
-  /// Servers on a backend that is there.
+  /// Servers on a backend that is there; `checkpoints` is a directory or empty.
   static BackendCluster Servers(const std::string& backend,
                                 int32_t server_count,
-                                int64_t memory_limit_bytes = int64_t{1} << 28);
+                                int64_t memory_limit_bytes = int64_t{1} << 28,
+                                const std::string& checkpoints = "");
 };
 
 inline std::string NameOfBackend(

@@ -216,6 +216,10 @@ class FailingBackend : public kernels::Backend {
                            std::span<int64_t>) override {
     return Unused();
   }
+  absl::Status NgramWantList(std::span<const std::span<const int32_t>>, int64_t,
+                             std::span<int64_t>, int64_t&) override {
+    return Unused();
+  }
   absl::Status FindSlots(std::span<const int64_t>, std::span<const int64_t>,
                          std::span<int64_t>, int64_t&) override {
     return Unused();
