@@ -204,9 +204,12 @@ def loaded(tool, options, saving):
                             f"--tables={table}@{event + ahead}")
         output, faults = create.communicate()
         if create.returncode != 0:
-            if "last applied event" not in faults:
-                sys.exit(faults)
-            ahead *= 2  # Events were faster.
+            # Either events were faster, or the load has ended.
+            if "last applied event" not in faults and process.poll() is None:
+                time.sleep(0.2)
+                if process.poll() is None:
+                    sys.exit(faults)
+            ahead *= 2
             continue
         saved.append(json.loads(output) | {
             "seconds": time.perf_counter() - start})
@@ -243,6 +246,7 @@ def main(arguments):
         with server(server_path, options, folder, disk) as address:
             tool = Tool(tool_path, address)
             size, seconds = save_and_load(tool, options, disk)
+            print(json.dumps(seconds), file=sys.stderr, flush=True)
             quiet, _ = loaded(tool, options, saving=False)
             busy, saved = loaded(tool, options, saving=True)
     report = {"format": 1,
