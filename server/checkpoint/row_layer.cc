@@ -19,8 +19,6 @@
 namespace rowhouse::server {
 namespace {
 
-constexpr int64_t kBlocksAhead = 2;
-
 int64_t MostBlockRows(const LoadedTable& table) {
   int64_t most = 0;
   for (const ShardManifest& shard : table.shards) {
@@ -179,14 +177,6 @@ absl::Status RowLayer::ReadRun(const Run& run,
 
 absl::Status RowLayer::ReadBlock(
     int64_t block, std::span<const std::span<std::byte>> columns) {
-  // The disk goes on while the rows are used.
-  const int64_t hint_end =
-      std::min(block + 1 + kBlocksAhead, BlockCount(reader_->shape()));
-  for (int64_t next = block + 1; next < hint_end; ++next) {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      reader_->WillReadBlock(i, next);
-    }
-  }
   for (size_t i = 0; i < columns.size(); ++i) {
     ROWHOUSE_RETURN_IF_ERROR(reader_->ReadBlock(i, block, columns[i]));
   }

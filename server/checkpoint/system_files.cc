@@ -30,9 +30,6 @@ namespace {
 // finds little left to do, and that memory does not fill with them.
 constexpr size_t kSendBytes = size_t{1} << 20;
 
-// Of one hint the system takes no more than its read-ahead, by default this.
-constexpr int64_t kHintBytes = int64_t{128} << 10;
-
 std::string TextOf(int error) {
   return std::error_code(error, std::generic_category()).message();
 }
@@ -114,13 +111,6 @@ class SystemFile : public File {
       offset += got;
     }
     return absl::OkStatus();
-  }
-
-  void WillReadAt(int64_t offset, int64_t byte_count) override {
-    for (int64_t at = 0; at < byte_count; at += kHintBytes) {
-      posix_fadvise(descriptor_, offset + at,
-                    std::min(kHintBytes, byte_count - at), POSIX_FADV_WILLNEED);
-    }
   }
 
   absl::Status Sync() override {
