@@ -112,7 +112,11 @@ class DiskWork {
     }
   }
 
-  std::vector<server::LoadedCheckpoint> Publish() {
+  // Writes both anew, for reading.
+  std::vector<server::LoadedCheckpoint> Prepare() {
+    Remove();
+    Write();
+    WriteBare();
     server::Publication publication;
     publication.checkpoint = kCheckpoint;
     publication.tables = {{kTable, 0}};
@@ -225,10 +229,7 @@ BENCHMARK(WriteShard)->Apply(Defaults);
 
 void ReadShard(benchmark::State& state) {
   DiskWork& disk = Kept<DiskWork>();
-  disk.Remove();
-  disk.Write();
-  disk.WriteBare();
-  const auto chain = disk.Publish();
+  const auto chain = disk.Prepare();
   TakeTurns(
       state, disk, [&] { disk.Forget(); }, [&] { disk.ReadBare(); },
       [&] { disk.Read(chain); });
@@ -238,10 +239,7 @@ BENCHMARK(ReadShard)->Apply(Defaults);
 // From memory, where the disk does not hide what checking takes.
 void ReadShardFromMemory(benchmark::State& state) {
   DiskWork& disk = Kept<DiskWork>();
-  disk.Remove();
-  disk.Write();
-  disk.WriteBare();
-  const auto chain = disk.Publish();
+  const auto chain = disk.Prepare();
   TakeTurns(
       state, disk, [] {}, [&] { disk.ReadBare(); }, [&] { disk.Read(chain); });
 }
