@@ -40,9 +40,6 @@ absl::Status VerifyShard(const CheckpointDirectory& directory,
     for (int64_t block = 0; block < BlockCount(shard.file); ++block) {
       const int64_t bytes =
           BlockRowCount(shard.file, block) * shard.file.columns[i].row_bytes;
-      if (block + 1 < BlockCount(shard.file)) {
-        reader->WillReadBlock(i, block + 1);
-      }
       rows.resize(std::max(rows.size(), static_cast<size_t>(bytes)));
       ROWHOUSE_RETURN_IF_ERROR(reader->ReadBlock(
           i, block, std::span(rows).first(static_cast<size_t>(bytes))));

@@ -37,9 +37,6 @@ class File {
   ///   kUnavailable  NOT_READABLE.
   virtual absl::Status ReadAt(int64_t offset, std::span<std::byte> bytes) = 0;
 
-  /// Says that these bytes are read next: the disk may begin.
-  virtual void WillReadAt(int64_t /*offset*/, int64_t /*byte_count*/) {}
-
   /// Returns when all that was written outlives a crash of the machine; the
   /// file's name may not (`Files::SyncDirectory`).
   virtual absl::Status Sync() = 0;

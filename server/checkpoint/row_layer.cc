@@ -177,12 +177,6 @@ absl::Status RowLayer::ReadRun(const Run& run,
 
 absl::Status RowLayer::ReadBlock(
     int64_t block, std::span<const std::span<std::byte>> columns) {
-  // The disk goes on while the rows are used.
-  if (block + 1 < BlockCount(reader_->shape())) {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      reader_->WillReadBlock(i, block + 1);
-    }
-  }
   for (size_t i = 0; i < columns.size(); ++i) {
     ROWHOUSE_RETURN_IF_ERROR(reader_->ReadBlock(i, block, columns[i]));
   }

@@ -26,27 +26,34 @@ constexpr char kNotWhatWasWritten[] = " is not what was written";
 }  // namespace
 
 ShardFileReader::ShardFileReader(std::string path, ShardFileShape shape,
-                                 ShardFileSummary summary,
-                                 std::unique_ptr<File> file)
+                                 ShardFileSummary summary)
     : path_(std::move(path)),
       shape_(std::move(shape)),
       summary_(std::move(summary)),
       layout_(LayoutOf(shape_)),
-      data_offset_(summary_.size_bytes - layout_.data_bytes),
-      file_(std::move(file)) {}
+      data_offset_(summary_.size_bytes - layout_.data_bytes) {}
 
 absl::StatusOr<std::unique_ptr<ShardFileReader>> ShardFileReader::Open(
     Files& files, const std::string& path, const ShardFileShape& shape,
     const ShardFileSummary& summary) {
-  absl::StatusOr<std::unique_ptr<File>> file = files.Open(path);
-  if (absl::IsNotFound(file.status())) {
+  std::unique_ptr<ShardFileReader> reader(
+      new ShardFileReader(path, shape, summary));
+  const absl::Status opened = reader->OpenFiles(files);
+  if (absl::IsNotFound(opened)) {
     return DamagedError(path, 0, "the file is missing");
   }
-  ROWHOUSE_RETURN_IF_ERROR(file.status());
-  std::unique_ptr<ShardFileReader> reader(
-      new ShardFileReader(path, shape, summary, *std::move(file)));
+  ROWHOUSE_RETURN_IF_ERROR(opened);
   ROWHOUSE_RETURN_IF_ERROR(reader->CheckStart());
   return reader;
+}
+
+absl::Status ShardFileReader::OpenFiles(Files& files) {
+  ROWHOUSE_ASSIGN_OR_RETURN(file_, files.Open(path_));
+  for (size_t i = 0; i < shape_.columns.size(); ++i) {
+    ROWHOUSE_ASSIGN_OR_RETURN(std::unique_ptr<File> file, files.Open(path_));
+    column_files_.push_back(std::move(file));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ShardFileReader::CheckStart() {
@@ -81,7 +88,7 @@ absl::Status ShardFileReader::ReadBlock(size_t column, int64_t block,
   assert(static_cast<int64_t>(rows.size()) ==
          BlockRowCount(shape_, block) * shape_.columns[column].row_bytes);
   const int64_t offset = OffsetOf(column, block);
-  ROWHOUSE_RETURN_IF_ERROR(file_->ReadAt(offset, rows));
+  ROWHOUSE_RETURN_IF_ERROR(column_files_[column]->ReadAt(offset, rows));
   if (ChecksumOf(rows) !=
       summary_.block_checksums[column][static_cast<size_t>(block)]) {
     return DamagedError(
@@ -90,12 +97,6 @@ absl::Status ShardFileReader::ReadBlock(size_t column, int64_t block,
                      shape_.columns[column].name, kNotWhatWasWritten));
   }
   return absl::OkStatus();
-}
-
-void ShardFileReader::WillReadBlock(size_t column, int64_t block) {
-  file_->WillReadAt(
-      OffsetOf(column, block),
-      BlockRowCount(shape_, block) * shape_.columns[column].row_bytes);
 }
 
 absl::StatusOr<std::vector<std::byte>> ShardFileReader::ReadSide(size_t side) {

@@ -43,9 +43,6 @@ class ShardFileReader {
   absl::Status ReadBlock(size_t column, int64_t block,
                          std::span<std::byte> rows);
 
-  /// Says that a block is read next.
-  void WillReadBlock(size_t column, int64_t block);
-
   absl::StatusOr<std::vector<std::byte>> ReadSide(size_t side);
 
   /// The index of a side tensor; nothing where there is none of this name.
@@ -57,8 +54,9 @@ class ShardFileReader {
 
  private:
   ShardFileReader(std::string path, ShardFileShape shape,
-                  ShardFileSummary summary, std::unique_ptr<File> file);
+                  ShardFileSummary summary);
 
+  absl::Status OpenFiles(Files& files);
   absl::Status CheckStart();
   int64_t OffsetOf(size_t column, int64_t block) const;
 
@@ -67,7 +65,9 @@ class ShardFileReader {
   const ShardFileSummary summary_;
   const ShardFileLayout layout_;
   const int64_t data_offset_;
-  const std::unique_ptr<File> file_;
+  std::unique_ptr<File> file_;
+  // One a column: the system reads ahead of each by itself.
+  std::vector<std::unique_ptr<File>> column_files_;
 };
 
 }  // namespace rowhouse::server

@@ -113,10 +113,6 @@ class SystemFile : public File {
     return absl::OkStatus();
   }
 
-  void WillReadAt(int64_t offset, int64_t byte_count) override {
-    posix_fadvise(descriptor_, offset, byte_count, POSIX_FADV_WILLNEED);
-  }
-
   absl::Status Sync() override {
     // After EINTR it is not known what was written; fsync may be called again.
     if (Uninterrupted([&] { return fsync(descriptor_); }) != 0) {

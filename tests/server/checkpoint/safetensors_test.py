@@ -58,7 +58,7 @@ class SafetensorsTest(unittest.TestCase):
                 "I32", [count, 2], [e for i in rows for e in (-i, 2)]))
             self.assertEqual(found["bias"],
                              ("F32", [count], [i / 2 for i in rows]))
-            self.assertEqual(found["beta2_history"][:2], ("F32", [3]))
+            self.assertEqual(found["beta2_history"][:2], ("F32", [2]))
             row += count
         self.assertEqual(row, ROWS)
 

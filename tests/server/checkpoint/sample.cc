@@ -120,7 +120,7 @@ absl::Status WriteSample(CheckpointDirectory& directory,
                          const SampleTable& table, const SampleWriting& writing,
                          Random& random) {
   const auto shard_count = static_cast<int64_t>(writing.bounds.size()) - 1;
-  const std::string history = RandomBytes((table.event + 1) * 4, random);
+  const std::string history = RandomBytes(table.event * 4, random);
   for (int64_t index = 0; index < shard_count; ++index) {
     const int64_t first = writing.bounds[static_cast<size_t>(index)];
     const int64_t end = writing.bounds[static_cast<size_t>(index) + 1];
@@ -145,7 +145,7 @@ absl::Status WriteSample(CheckpointDirectory& directory,
     ShardFileWriter::Options options = {
         saved, writing.block_rows, table.columns, {}, MetadataOf(manifest)};
     options.sides.push_back(
-        {{"beta2_history", "F32", {table.event + 1}}, BytesOf(history)});
+        {{"beta2_history", "F32", {table.event}}, BytesOf(history)});
     if (writing.base.has_value()) {
       options.sides.push_back({{std::string(kRowIds), "I64", {saved}},
                                std::as_bytes(std::span(ids))});
