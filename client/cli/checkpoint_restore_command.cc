@@ -1,6 +1,7 @@
 // Overwrites tables with what a checkpoint has of them.
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "client/cli/checkpoint_commands.h"
 #include "client/cli/checkpoint_progress.h"
 #include "client/cli/checks.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/json.h"
 #include "client/cli/table_argument.h"
 #include "client/cli/terminal.h"
@@ -26,8 +28,7 @@ constexpr char kExamples[] =
     "overwrites tables\n"
     "  rowhouse checkpoint restore step-1000 --yes          in scripts\n"
     "  rowhouse checkpoint restore step-1000 --shards=3     onto three "
-    "servers, "
-    "from any number\n"
+    "servers, from any number\n"
     "  rowhouse checkpoint restore step-1000 --tables=ngram:3,head:1\n";
 
 struct Flags {
@@ -37,10 +38,28 @@ struct Flags {
   bool yes = false;
 };
 
-// Those of the checkpoint's tables, of which are restored, that are there.
-absl::StatusOr<std::vector<std::string>> Overwritten(client::Cluster& cluster,
-                                                     const Context& context,
-                                                     const Flags& flags) {
+absl::StatusOr<client::RestorePlan> PlanOf(const Flags& flags) {
+  client::RestorePlan plan{.name = flags.name};
+  for (const std::string& text : flags.tables) {
+    ROWHOUSE_ASSIGN_OR_RETURN(const TableArgument table,
+                              ParseTableArgument(text, ':', 1));
+    client::RestorePlan::Table& wanted = plan.tables.emplace_back();
+    wanted.name = table.name;
+    if (!table.number.has_value()) continue;
+    if (*table.number > std::numeric_limits<int32_t>::max()) {
+      return BadArgument(absl::StrCat(*table.number, " shards of table ",
+                                      table.name, ", wanted fewer"));
+    }
+    wanted.shard_count = static_cast<int32_t>(*table.number);
+  }
+  if (flags.shard_count > 0) plan.shard_count = flags.shard_count;
+  return plan;
+}
+
+// Those of the plan's tables that are there.
+absl::StatusOr<std::vector<std::string>> Overwritten(
+    client::Cluster& cluster, const Context& context,
+    const client::RestorePlan& plan) {
   const client::CallOptions options{.timeout = context.connection.timeout()};
   ROWHOUSE_ASSIGN_OR_RETURN(
       const client::CheckpointInfo checkpoint,
