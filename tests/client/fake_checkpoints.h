@@ -1,6 +1,7 @@
 #ifndef ROWHOUSE_TESTS_CLIENT_FAKE_CHECKPOINTS_H_
 #define ROWHOUSE_TESTS_CLIENT_FAKE_CHECKPOINTS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,7 +26,8 @@ class FakeCheckpointServer {
   using Stream = std::function<absl::Status(grpc::ServerContext&,
                                             grpc::ServerWriter<Response>&)>;
 
-  FakeCheckpointServer() : checkpoints_(*this) {
+  explicit FakeCheckpointServer(int32_t index)
+      : tables_(index), checkpoints_(*this) {
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
@@ -58,6 +60,10 @@ class FakeCheckpointServer {
 
  private:
   class Tables final : public v1::TableService::Service {
+   public:
+    explicit Tables(int32_t index) : index_(index) {}
+
+   private:
     grpc::Status GetTable(grpc::ServerContext*,
                           const v1::GetTableRequest* request,
                           v1::GetTableResponse* response) override {
@@ -70,9 +76,12 @@ class FakeCheckpointServer {
       table.mutable_spec()->set_gradient_dtype(v1::DATA_TYPE_BF16);
       table.mutable_spec()->mutable_sparse();
       for (const int64_t bound : {0, 5, 10}) table.add_shard_bounds(bound);
+      table.set_shard_index(index_);
       table.set_event(7);
       return grpc::Status::OK;
     }
+
+    const int32_t index_;
   };
 
   class Service final : public v1::CheckpointService::Service {

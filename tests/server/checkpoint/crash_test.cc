@@ -101,11 +101,13 @@ class CrashTest : public ::testing::Test {
       EXPECT_TRUE(always.contains(name) ||
                   (may_go.contains(name) && ended_early))
           << name;
-      EXPECT_THAT(directory.Verify(name, GoOn), IsOk());
+      ASSERT_THAT(directory.Verify(name, GoOn), IsOk());
       const auto read = ReadSample(directory, name, "words");
       ASSERT_THAT(read, IsOk());
       EXPECT_EQ(*read, tables_.at(name));
-      EXPECT_EQ(*directory.ReadTrainerState(name, 0), SampleState(0));
+      const auto state = directory.ReadTrainerState(name, 0);
+      ASSERT_THAT(state, IsOk());
+      EXPECT_EQ(*state, SampleState(0));
     }
     // Nothing that is left is in the way of trying again, or stays for ever.
     for (const std::string& name : list->unfinished) {
