@@ -103,8 +103,8 @@ class Job final : public CheckpointJob {
     return published;
   }
 
-  // Ends what goes on and removes what is there, unless it may be whole. A name
-  // that no server has taken may be another checkpoint's.
+  // Ends what goes on and removes what is there, unless it may be whole: the
+  // name may be another checkpoint's, too.
   void Abandon() {
     streams_.Cancel();
     if (std::exchange(abandoned_, true) || may_be_whole_) return;
@@ -116,7 +116,8 @@ class Job final : public CheckpointJob {
     cluster_
         ->CallServer(0, context,
                      [&](ShardChannel& channel) {
-                       return channel.checkpoints().Delete(plan_.name, context);
+                       return channel.checkpoints().Delete(
+                           plan_.name, /*unfinished_only=*/true, context);
                      })
         .IgnoreError();
   }

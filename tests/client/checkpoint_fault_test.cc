@@ -163,8 +163,8 @@ TEST_F(CheckpointFaultTest, AServerThatGoesAwayEndsItAndIsNamed) {
   Connect();
   EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kUnavailable,
                                 second_.address() + ": the connection broke"));
-  EXPECT_THAT(first_.calls(),
-              ElementsAre("write checkpoints/c", "delete checkpoints/c"));
+  EXPECT_THAT(first_.calls(), ElementsAre("write checkpoints/c",
+                                          "delete unfinished checkpoints/c"));
   EXPECT_THAT(second_.calls(), ElementsAre("write checkpoints/c"))
       << "it is not resumed";
 }
@@ -179,7 +179,7 @@ TEST_F(CheckpointFaultTest, AnotherCheckpointOfTheNameIsNotTouched) {
   Connect();
   EXPECT_THAT(Write(),
               StatusIs(absl::StatusCode::kAlreadyExists, "c is there"));
-  EXPECT_THAT(first_.calls(), Not(Contains("delete checkpoints/c")));
+  EXPECT_THAT(first_.calls(), Not(Contains("delete unfinished checkpoints/c")));
 }
 
 TEST_F(CheckpointFaultTest, AnEventThatWentByMeanwhileIsExplained) {
@@ -204,7 +204,7 @@ TEST_F(CheckpointFaultTest, TheWatcherCancelsIt) {
   EXPECT_THAT(
       Write({.watcher = [](const CheckpointProgress&) { return false; }}),
       StatusIs(absl::StatusCode::kCancelled, ""));
-  EXPECT_THAT(first_.calls(), Contains("delete checkpoints/c"));
+  EXPECT_THAT(first_.calls(), Contains("delete unfinished checkpoints/c"));
 }
 
 TEST_F(CheckpointFaultTest, TimeRunsOut) {
@@ -212,7 +212,7 @@ TEST_F(CheckpointFaultTest, TimeRunsOut) {
   Connect();
   EXPECT_THAT(Write({.timeout = absl::Milliseconds(50)}),
               StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
-  EXPECT_THAT(first_.calls(), Contains("delete checkpoints/c"));
+  EXPECT_THAT(first_.calls(), Contains("delete unfinished checkpoints/c"));
 }
 
 TEST_F(CheckpointFaultTest, PublishingWaitsForTrainersOnly) {
@@ -235,8 +235,9 @@ TEST_F(CheckpointFaultTest, WhatMayBeWholeIsNotDeleted) {
   };
   Connect();
   EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kUnknown, first_.address()));
-  EXPECT_THAT(first_.calls(), AllOf(Contains("publish checkpoints/c"),
-                                    Not(Contains("delete checkpoints/c"))));
+  EXPECT_THAT(first_.calls(),
+              AllOf(Contains("publish checkpoints/c"),
+                    Not(Contains("delete unfinished checkpoints/c"))));
 }
 
 TEST_F(CheckpointFaultTest, StatesTravelInPiecesAndAreRepeated) {

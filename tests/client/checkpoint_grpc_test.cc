@@ -184,6 +184,20 @@ TEST_F(CheckpointGrpcTest, AnEventThatIsPastIsRefused) {
   EXPECT_THAT(*checkpoints_->List(), IsEmpty());
 }
 
+TEST_F(CheckpointGrpcTest, AnotherOneOfTheNameLeavesTheFirst) {
+  const TableDigest first = Train(1);
+  ASSERT_THAT(Write({"c", {{"t"}}}), IsOk());
+  Train(2);
+  // It is refused before it waits for its event.
+  EXPECT_THAT(checkpoints_->Start({"c", {{"t", 1000}}}),
+              StatusIs(absl::StatusCode::kAlreadyExists, "and whole"));
+  EXPECT_THAT(checkpoints_->Verify("c"), IsOk());
+  ASSERT_THAT(checkpoints_->Restore({"c"}), IsOk());
+  const auto digest = cluster_->Digest("t");
+  ASSERT_THAT(digest, IsOk());
+  EXPECT_EQ(digest->digest, first.digest);
+}
+
 TEST_F(CheckpointGrpcTest, WhatIsCancelledLeavesNothing) {
   Train(1);
   auto job = checkpoints_->Start({"never", {{"t", 5}}});
