@@ -197,6 +197,22 @@ TEST_F(CheckpointFaultTest, AnEventThatWentByMeanwhileIsExplained) {
   EXPECT_EQ(named.message(), second_.address() + ": event 8");
 }
 
+TEST_F(CheckpointFaultTest, AShardThatIsWritingAnotherOneIsWaitedFor) {
+  int left = 3;
+  second_.write = [&](grpc::ServerContext&, WriteStream& writer) {
+    if (--left > 0) {
+      return wire::Error(absl::StatusCode::kResourceExhausted,
+                         wire::reasons::kCheckpointsOpen, "another one", {},
+                         absl::Milliseconds(1));
+    }
+    Tell(writer, 1, 1);
+    return absl::OkStatus();
+  };
+  Connect();
+  EXPECT_THAT(Write(), IsOk());
+  EXPECT_EQ(left, 0);
+}
+
 TEST_F(CheckpointFaultTest, TheWatcherCancelsIt) {
   first_.write = ArmForEver;
   second_.write = ArmForEver;
