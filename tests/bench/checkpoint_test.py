@@ -33,7 +33,7 @@ class RunTest(unittest.TestCase):
             (folder / "rowhouse-server").symlink_to(SERVER)
             said = io.StringIO()
             with contextlib.redirect_stdout(said):
-                checkpoint.main(["--quick", f"--bin={folder}",
+                checkpoint.main(["--quick", "--seconds=4", f"--bin={folder}",
                                  f"--out={folder}/out", f"--disk={folder}"])
             (path,) = (folder / "out").glob("*-checkpoint.json")
             written = json.loads(path.read_text(encoding="utf-8"))
