@@ -110,6 +110,8 @@ absl::Status ThreadWriter::Write() {
 }
 
 absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
+  // Before events are waited for.
+  ROWHOUSE_RETURN_IF_ERROR(directory_.CheckNotWhole(request_.checkpoint));
   SnapshotRequest request;
   request.name = request_.checkpoint;
   request.event = request_.event;

@@ -28,6 +28,7 @@ client::CheckpointCallOptions CheckpointWatch::options() {
   if (context_.connection.timeout_seconds.has_value()) {
     options.timeout = context_.connection.timeout();
   }
+  Begin();
   options.watcher = [this](const client::CheckpointProgress& now) {
     Show(now);
     return true;
@@ -35,16 +36,16 @@ client::CheckpointCallOptions CheckpointWatch::options() {
   return options;
 }
 
+void CheckpointWatch::Begin() {
+  progress_.emplace(what_, 0, Progress::Unit::kBytes,
+                    StderrScreen(context_.quiet));
+}
+
 void CheckpointWatch::Show(const client::CheckpointProgress& now) {
   last_ = now;
-  if (!progress_.has_value() && now.done_bytes > 0) {
-    progress_.emplace(what_, now.total_bytes, Progress::Unit::kBytes,
-                      StderrScreen(context_.quiet));
-  }
-  if (progress_.has_value()) {
-    progress_->SetTotal(now.total_bytes);
-    progress_->Update(now.done_bytes, NoteOn(now));
-  }
+  if (now.done_bytes == 0) return Begin();
+  progress_->SetTotal(now.total_bytes);
+  progress_->Update(now.done_bytes, NoteOn(now));
 }
 
 client::CheckpointProgress CheckpointWatch::End() {

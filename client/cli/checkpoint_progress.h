@@ -23,8 +23,8 @@ class CheckpointWatch {
   CheckpointWatch(const CheckpointWatch&) = delete;
   CheckpointWatch& operator=(const CheckpointWatch&) = delete;
 
-  /// With the time limit of the flags, if there is one: how long such a call
-  /// takes is the disk's to say.
+  /// Of the call that begins now; with the time limit of the flags, if there is
+  /// one: how long such a call takes is the disk's to say.
   client::CheckpointCallOptions options();
 
   /// Ends the line, for others to be printed; returns how far the call was when
@@ -32,11 +32,14 @@ class CheckpointWatch {
   client::CheckpointProgress End();
 
  private:
+  void Begin();
   void Show(const client::CheckpointProgress& now);
 
   const std::string what_;
   const Context& context_;
-  std::optional<Progress> progress_;  // From the first byte on.
+  // Its time runs from when there was last nothing done: events may be awaited
+  // before that.
+  std::optional<Progress> progress_;
   client::CheckpointProgress last_;
   std::optional<InterruptWatch> interrupts_;
 };

@@ -53,7 +53,8 @@ class CheckpointChannel {
                                               const CallContext& context) = 0;
   virtual absl::StatusOr<CheckpointInfo> Get(std::string_view checkpoint,
                                              const CallContext& context) = 0;
-  virtual absl::Status Delete(std::string_view checkpoint,
+  /// `unfinished_only`: kAlreadyExists where it is whole.
+  virtual absl::Status Delete(std::string_view checkpoint, bool unfinished_only,
                               const CallContext& context) = 0;
 
   virtual absl::Status Verify(std::string_view checkpoint,

@@ -1,6 +1,7 @@
 #include "client/internal/checkpoint_job.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -103,8 +104,8 @@ class Job final : public CheckpointJob {
     return published;
   }
 
-  // Ends what goes on and removes what is there, unless it may be whole. A name
-  // that no server has taken may be another checkpoint's.
+  // Ends what goes on and removes what is there, unless it may be whole: the
+  // name may be another checkpoint's, too.
   void Abandon() {
     streams_.Cancel();
     if (std::exchange(abandoned_, true) || may_be_whole_) return;
@@ -116,7 +117,8 @@ class Job final : public CheckpointJob {
     cluster_
         ->CallServer(0, context,
                      [&](ShardChannel& channel) {
-                       return channel.checkpoints().Delete(plan_.name, context);
+                       return channel.checkpoints().Delete(
+                           plan_.name, /*unfinished_only=*/true, context);
                      })
         .IgnoreError();
   }
@@ -128,6 +130,55 @@ class Job final : public CheckpointJob {
   CheckpointStreams streams_;  // Last: its threads use the rest.
 };
 
+// Gives each table that has none the newest event of its shards; returns how
+// many servers have some of the tables, and whether it gave an event.
+struct Resolved {
+  int32_t server_count = 1;
+  bool gave_event = false;
+};
+absl::StatusOr<Resolved> Resolve(ClusterCore& cluster, CheckpointPlan& plan,
+                                 const CallContext& context) {
+  Resolved resolved;
+  for (CheckpointPlan::Table& table : plan.tables) {
+    ROWHOUSE_ASSIGN_OR_RETURN(const TableInfo info,
+                              ReadTable(cluster, table.name, context));
+    resolved.server_count =
+        std::max(resolved.server_count, info.spec.shard_count);
+    if (table.event.has_value()) continue;
+    resolved.gave_event = true;
+    table.event = 0;
+    for (const TableShard& shard : info.shards) {
+      table.event = std::max(*table.event, shard.event);
+    }
+  }
+  return resolved;
+}
+
+// An event that was found, not named, may have gone by.
+absl::Status Explain(const absl::Status& status) {
+  const std::optional<wire::ErrorDetails> details = wire::DetailsOf(status);
+  if (!details.has_value() || details->reason != wire::reasons::kEventPast) {
+    return status;
+  }
+  return wire::WithDetails(
+      absl::Status(status.code(),
+                   absl::StrCat(status.message(),
+                                "; trainers go on: name an event that they "
+                                "have not reached")),
+      *details);
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointJob>> StartOnce(
+    const std::shared_ptr<ClusterCore>& cluster, CheckpointPlan plan,
+    const CallContext& context) {
+  ROWHOUSE_ASSIGN_OR_RETURN(const Resolved resolved,
+                            Resolve(*cluster, plan, context));
+  auto job = std::make_unique<Job>(cluster, std::move(plan));
+  const absl::Status armed = job->Arm(resolved.server_count, context);
+  if (armed.ok()) return job;
+  return resolved.gave_event ? Explain(armed) : armed;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CheckpointJob>> StartCheckpoint(
@@ -136,34 +187,16 @@ absl::StatusOr<std::unique_ptr<CheckpointJob>> StartCheckpoint(
   if (plan.tables.empty()) {
     return absl::InvalidArgumentError("no table, wanted one at least");
   }
-  int32_t server_count = 1;
-  bool newest = false;
-  for (CheckpointPlan::Table& table : plan.tables) {
-    ROWHOUSE_ASSIGN_OR_RETURN(const TableInfo info,
-                              ReadTable(*cluster, table.name, context));
-    server_count = std::max(server_count, info.spec.shard_count);
-    if (table.event.has_value()) continue;
-    newest = true;
-    int64_t event = 0;
-    for (const TableShard& shard : info.shards) {
-      event = std::max(event, shard.event);
-    }
-    table.event = event;
-  }
-  auto job = std::make_unique<Job>(std::move(cluster), std::move(plan));
-  const absl::Status armed = job->Arm(server_count, context);
-  if (armed.ok()) return job;
-  const std::optional<wire::ErrorDetails> details = wire::DetailsOf(armed);
-  if (!newest || !details.has_value() ||
-      details->reason != wire::reasons::kEventPast) {
-    return armed;
-  }
-  return wire::WithDetails(
-      absl::Status(armed.code(),
-                   absl::StrCat(armed.message(),
-                                "; trainers go on: name an event that they "
-                                "have not reached")),
-      *details);
+  // A server lets go of a cancelled one a little later than its client.
+  absl::StatusOr<std::unique_ptr<CheckpointJob>> job = absl::UnknownError("");
+  ROWHOUSE_RETURN_IF_ERROR(
+      RetryUntil(cluster->clock(), cluster->retry(), context, [&] {
+        job = StartOnce(cluster, plan, context);
+        const bool taken =
+            wire::ReasonOf(job.status()) == wire::reasons::kCheckpointsOpen;
+        return taken ? job.status() : absl::OkStatus();
+      }));
+  return job;
 }
 
 }  // namespace rowhouse::client::internal

@@ -110,7 +110,7 @@ absl::Status Checkpoints::Delete(std::string_view checkpoint,
                                  const CallOptions& options) {
   const CallContext context = core_->Context(options.timeout);
   return Ask(*core_, context, [&](CheckpointChannel& channel) {
-    return channel.Delete(checkpoint, context);
+    return channel.Delete(checkpoint, /*unfinished_only=*/false, context);
   });
 }
 

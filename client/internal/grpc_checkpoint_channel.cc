@@ -88,11 +88,12 @@ class GrpcCheckpointChannel final : public CheckpointChannel {
     return FromProto(response.checkpoint());
   }
 
-  absl::Status Delete(std::string_view checkpoint,
+  absl::Status Delete(std::string_view checkpoint, bool unfinished_only,
                       const CallContext& context) override {
+    auto request = ForCheckpoint<v1::DeleteCheckpointRequest>(checkpoint);
+    request.set_unfinished_only(unfinished_only);
     v1::DeleteCheckpointResponse response;
-    return Unary(Connected(context), &Stub::DeleteCheckpoint, context,
-                 ForCheckpoint<v1::DeleteCheckpointRequest>(checkpoint),
+    return Unary(Connected(context), &Stub::DeleteCheckpoint, context, request,
                  response);
   }
 

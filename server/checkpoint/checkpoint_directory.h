@@ -87,6 +87,10 @@ class CheckpointDirectory {
 
   // ------------------------------------------------------------- writing --
 
+  /// Errors:
+  ///   kAlreadyExists  CHECKPOINT_EXISTS: it is there, and whole.
+  absl::Status CheckNotWhole(std::string_view checkpoint);
+
   /// Begins the file of a shard.
   ///
   /// Errors:
@@ -179,7 +183,6 @@ class CheckpointDirectory {
       int64_t keep, const std::set<std::string>& under_way);
 
  private:
-  absl::Status CheckNotWhole(std::string_view checkpoint);
   absl::StatusOr<Manifest> LoadManifest(std::string_view checkpoint);
   // Reads a state, against what its manifest says.
   absl::StatusOr<std::string> CheckStateFile(std::string_view checkpoint,

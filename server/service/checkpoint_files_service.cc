@@ -195,9 +195,16 @@ grpc::ServerUnaryReactor* CheckpointService::DeleteCheckpoint(
     ROWHOUSE_RETURN_IF_ERROR(CheckOffered(checkpoints_));
     ROWHOUSE_ASSIGN_OR_RETURN(const std::string checkpoint,
                               ToCheckpoint("name", request->name()));
-    return PostWork(*checkpoints_, call, [this, checkpoint] {
-      return checkpoints_->directory().Delete(checkpoint);
-    });
+    return PostWork(
+        *checkpoints_, call,
+        [this, checkpoint,
+         unfinished_only = request->unfinished_only()]() -> absl::Status {
+          CheckpointDirectory& directory = checkpoints_->directory();
+          if (unfinished_only) {
+            ROWHOUSE_RETURN_IF_ERROR(directory.CheckNotWhole(checkpoint));
+          }
+          return directory.Delete(checkpoint);
+        });
   });
 }
 

@@ -163,8 +163,8 @@ TEST_F(CheckpointFaultTest, AServerThatGoesAwayEndsItAndIsNamed) {
   Connect();
   EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kUnavailable,
                                 second_.address() + ": the connection broke"));
-  EXPECT_THAT(first_.calls(),
-              ElementsAre("write checkpoints/c", "delete checkpoints/c"));
+  EXPECT_THAT(first_.calls(), ElementsAre("write checkpoints/c",
+                                          "delete unfinished checkpoints/c"));
   EXPECT_THAT(second_.calls(), ElementsAre("write checkpoints/c"))
       << "it is not resumed";
 }
@@ -179,7 +179,7 @@ TEST_F(CheckpointFaultTest, AnotherCheckpointOfTheNameIsNotTouched) {
   Connect();
   EXPECT_THAT(Write(),
               StatusIs(absl::StatusCode::kAlreadyExists, "c is there"));
-  EXPECT_THAT(first_.calls(), Not(Contains("delete checkpoints/c")));
+  EXPECT_THAT(first_.calls(), Not(Contains("delete unfinished checkpoints/c")));
 }
 
 TEST_F(CheckpointFaultTest, AnEventThatWentByMeanwhileIsExplained) {
@@ -197,6 +197,22 @@ TEST_F(CheckpointFaultTest, AnEventThatWentByMeanwhileIsExplained) {
   EXPECT_EQ(named.message(), second_.address() + ": event 8");
 }
 
+TEST_F(CheckpointFaultTest, AShardThatIsWritingAnotherOneIsWaitedFor) {
+  int left = 3;
+  second_.write = [&](grpc::ServerContext&, WriteStream& writer) {
+    if (--left > 0) {
+      return wire::Error(absl::StatusCode::kResourceExhausted,
+                         wire::reasons::kCheckpointsOpen, "another one", {},
+                         absl::Milliseconds(1));
+    }
+    Tell(writer, 1, 1);
+    return absl::OkStatus();
+  };
+  Connect();
+  EXPECT_THAT(Write(), IsOk());
+  EXPECT_EQ(left, 0);
+}
+
 TEST_F(CheckpointFaultTest, TheWatcherCancelsIt) {
   first_.write = ArmForEver;
   second_.write = ArmForEver;
@@ -204,7 +220,7 @@ TEST_F(CheckpointFaultTest, TheWatcherCancelsIt) {
   EXPECT_THAT(
       Write({.watcher = [](const CheckpointProgress&) { return false; }}),
       StatusIs(absl::StatusCode::kCancelled, ""));
-  EXPECT_THAT(first_.calls(), Contains("delete checkpoints/c"));
+  EXPECT_THAT(first_.calls(), Contains("delete unfinished checkpoints/c"));
 }
 
 TEST_F(CheckpointFaultTest, TimeRunsOut) {
@@ -212,7 +228,7 @@ TEST_F(CheckpointFaultTest, TimeRunsOut) {
   Connect();
   EXPECT_THAT(Write({.timeout = absl::Milliseconds(50)}),
               StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
-  EXPECT_THAT(first_.calls(), Contains("delete checkpoints/c"));
+  EXPECT_THAT(first_.calls(), Contains("delete unfinished checkpoints/c"));
 }
 
 TEST_F(CheckpointFaultTest, PublishingWaitsForTrainersOnly) {
@@ -235,8 +251,9 @@ TEST_F(CheckpointFaultTest, WhatMayBeWholeIsNotDeleted) {
   };
   Connect();
   EXPECT_THAT(Write(), StatusIs(absl::StatusCode::kUnknown, first_.address()));
-  EXPECT_THAT(first_.calls(), AllOf(Contains("publish checkpoints/c"),
-                                    Not(Contains("delete checkpoints/c"))));
+  EXPECT_THAT(first_.calls(),
+              AllOf(Contains("publish checkpoints/c"),
+                    Not(Contains("delete unfinished checkpoints/c"))));
 }
 
 TEST_F(CheckpointFaultTest, StatesTravelInPiecesAndAreRepeated) {

@@ -118,7 +118,9 @@ class FakeCheckpointServer {
     grpc::Status DeleteCheckpoint(grpc::ServerContext*,
                                   const v1::DeleteCheckpointRequest* request,
                                   v1::DeleteCheckpointResponse*) override {
-      fake_.Note("delete " + request->name());
+      fake_.Note(
+          (request->unfinished_only() ? "delete unfinished " : "delete ") +
+          request->name());
       return grpc::Status::OK;
     }
     grpc::Status PutTrainerState(

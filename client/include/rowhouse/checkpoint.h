@@ -155,13 +155,15 @@ class Checkpoints {
   /// Arms every shard of the tables, and returns when all are: events that
   /// trainers commit from then on are in it, or not, as the plan says. Writing
   /// goes on until the job's end; its destructor cancels it and removes what is
-  /// there.
+  /// there. Where a shard is writing another one it waits for that.
   ///
   /// Errors:
   ///   kAlreadyExists       CHECKPOINT_EXISTS.
   ///   kNotFound            there is no such table, or no such base.
   ///   kFailedPrecondition  EVENT_PAST: a shard is past the event. NO_BASE.
-  ///   kResourceExhausted   CHECKPOINTS_OPEN: a shard is writing one already.
+  ///   kResourceExhausted   CHECKPOINTS_OPEN: some shard was writing another
+  ///   one
+  ///                        all the time.
   absl::StatusOr<std::unique_ptr<CheckpointJob>> Start(
       CheckpointPlan plan, const CallOptions& options = {});
 

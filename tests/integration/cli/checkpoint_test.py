@@ -66,8 +66,11 @@ class CheckpointTest(CliTest):
         self.train()
         self.create_checkpoint("first")
         before = self.leftovers()
-        error = self.refused(1, "", "checkpoint", "create", "first")
+        # It does not wait for its event, and leaves the first as it is.
+        error = self.refused(1, "first is there already", "checkpoint",
+                             "create", "first", f"--tables={TABLE}@1000")
         self.assertIn("take another name", error)
+        self.assertEqual(self.leftovers(), before)
         error = self.refused(1, "", "checkpoint", "create", "late",
                              f"--tables={TABLE}@9")
         self.assertIn("--tables=TABLE@EVENT", error)
@@ -137,7 +140,7 @@ class CheckpointTest(CliTest):
 
     def test_states_that_no_trainer_hands_in(self):
         self.train()
-        self.refused(1, "rank 0", "checkpoint", "create", "lonely", "--trainer-states=1",
+        self.refused(1, "the state of trainer 0 is missing", "checkpoint", "create", "lonely", "--trainer-states=1",
                      "--timeout=2", "--quiet")
         self.assertEqual(self.leftovers(), [])
 

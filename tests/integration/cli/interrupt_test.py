@@ -103,6 +103,22 @@ class InterruptTest(CliTest):
             self.assertIn("interrupted", error)
             self.assertIn(f"table bench{number} is left behind", error)
 
+    def test_checkpoint(self):
+        self.create("words")
+        self.ok("checkpoint", "create", "first")
+        for method, arguments in (
+                ("ListTables", ("create", "never")),
+                ("WriteCheckpoint", ("create", "never")),
+                ("PublishCheckpoint", ("create", "never")),
+                ("VerifyCheckpoint", ("verify", "first")),
+                ("DiffCheckpoints", ("diff", "first", "first")),
+                ("RestoreTable", ("restore", "first", "--yes"))):
+            code, out, error = self.interrupt_at(method, "checkpoint",
+                                                 *arguments)
+            self.assertIn(code, (130, -signal.SIGINT), (method, error))
+            self.assertEqual(out, "")
+        self.ok("checkpoint", "restore", "first", "--yes")
+
     def test_import_and_pull(self):
         self.create("words")
         rows = self.folder / "rows.npy"

@@ -355,6 +355,11 @@ TEST_F(CheckpointServiceTest, DeltasAreRestoredComparedAndCompacted) {
     EXPECT_EQ(restored.Digest(3), digest);
   }
   v1::DeleteCheckpointRequest erase;
+  erase.set_name("checkpoints/c3");
+  erase.set_unfinished_only(true);
+  EXPECT_THAT(Invoke(cluster.stub(), &Stub::DeleteCheckpoint, erase),
+              FailsWith(absl::StatusCode::kAlreadyExists, "CHECKPOINT_EXISTS"));
+  erase.clear_unfinished_only();
   erase.set_name("checkpoints/d2");
   EXPECT_THAT(
       Invoke(cluster.stub(), &Stub::DeleteCheckpoint, erase),
