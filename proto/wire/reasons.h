@@ -138,6 +138,8 @@ inline constexpr std::string_view kTableRewritten = "TABLE_REWRITTEN";
 inline constexpr std::string_view kLaneFull = "LANE_FULL";
 /// The caller has as many pulls open as it may. With a retry delay.
 inline constexpr std::string_view kPullsOpen = "PULLS_OPEN";
+/// The rank repeats as many known parts as it may. With a retry delay.
+inline constexpr std::string_view kRepeatsOpen = "REPEATS_OPEN";
 /// The shard has as many waiting reads as it may. With a retry delay.
 inline constexpr std::string_view kParkedReadsFull = "PARKED_READS_FULL";
 /// The contribution would exceed the table's row count for one trainer.

@@ -236,10 +236,8 @@ int64_t ResidentBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// Fails: repeats of a part that is known may be under way in any number, each
-// with a message of its own, on one connection.
-TEST_F(BulkRowsTest,
-       DISABLED_RepeatsThatStopHalfwayHoldNoMoreThanIsConfigured) {
+// Each repeat of a part that is known holds a message of its own.
+TEST_F(BulkRowsTest, RepeatsThatStopHalfwayHoldNoMoreThanIsConfigured) {
   ASSERT_NO_FATAL_FAILURE(Start(8 * kMiB, 2 * kMiB));
   auto part = FromText<v1::PushGradientsRequest>(
       "header { table: 'tables/t' trainer { session: 1 } event: 1 "
