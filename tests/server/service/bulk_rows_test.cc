@@ -321,6 +321,44 @@ TEST(SocketTest, AServerMayListenOnASocketAlone) {
               IsOk());
 }
 
+absl::Status CallOver(const std::string& address) {
+  const auto stub = v1::ServerService::NewStub(ChannelTo(address));
+  return Invoke(*stub, &v1::ServerService::Stub::GetServer,
+                v1::GetServerRequest())
+      .status();
+}
+
+TEST(SocketTest, AServerThatEndsLeavesItsSuccessorsSocket) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  const std::string file =
+      absl::StrCat(::testing::TempDir(), "/rowhouse_successor_", getpid());
+  const std::string path = absl::StrCat("unix:", file);
+  config.add_more_listen_addresses(path);
+  auto first = std::make_unique<TestServer>(config);
+  EXPECT_THAT(CallOver(path), IsOk());
+  auto second = std::make_unique<TestServer>(config);
+  first.reset();
+  EXPECT_THAT(CallOver(path), IsOk());
+  // Nothing is left of the last.
+  second.reset();
+  EXPECT_NE(access(file.c_str(), F_OK), 0);
+}
+
+TEST(SocketTest, AFileThatIsNoSocketIsLeftAlone) {
+  config::v1::ServerConfig config = TestServer::Config(0, 1);
+  const std::string file =
+      absl::StrCat(::testing::TempDir(), "/rowhouse_file_", getpid());
+  std::ofstream(file) << "kept";
+  config.add_more_listen_addresses(absl::StrCat("unix:", file));
+  EXPECT_THAT(server::Server::Start(config),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       absl::StrCat("unix:", file, " cannot be bound")));
+  std::string content;
+  std::ifstream(file) >> content;
+  EXPECT_EQ(content, "kept");
+  unlink(file.c_str());
+}
+
 TEST(SocketTest, AnAddressThatCannotBeBoundIsNamed) {
   config::v1::ServerConfig config = TestServer::Config(0, 1);
   config.add_more_listen_addresses("unix:/nowhere/socket");
