@@ -115,7 +115,7 @@ inline constexpr std::string_view kNotOffered = "NOT_OFFERED";
 inline constexpr std::string_view kOtherHost = "OTHER_HOST";
 /// The one-sided path is for processes of the server's user.
 inline constexpr std::string_view kOtherUser = "OTHER_USER";
-/// The mapping has ended or was never made. Map the table again.
+/// The mapping, or the table that it was of, is gone. Map the table again.
 inline constexpr std::string_view kMappingGone = "MAPPING_GONE";
 /// The link has ended or was never made. Make a new one.
 inline constexpr std::string_view kLinkGone = "LINK_GONE";

@@ -22,7 +22,8 @@ int64_t RowBytes(const ShardSpec& spec);
 int64_t InboxBytes(const ShardSpec& spec);
 
 /// Bytes of the hidden states, in the widest type, and the hidden gradient of a
-/// head call of as many tokens as the table allows; 0 without a head.
+/// head call of as many tokens as the table allows, and 256 for each to begin
+/// at a multiple of that; 0 without a head.
 int64_t HeadInboxBytes(const ShardSpec& spec);
 
 /// Errors:
