@@ -36,6 +36,9 @@ namespace {
 // reflection.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(1);
 
+// Of one connection; a client's further calls wait for one to end.
+constexpr int kMostConnectionCalls = 1024;
+
 int64_t NewIncarnation() {
   std::random_device random;
   const auto high = static_cast<uint64_t>(random()) << 32;
@@ -68,6 +71,9 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  // Sound clients have far fewer calls open; each may hold messages.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             kMostConnectionCalls);
   // A client whose machine has gone frees its pulls.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);

@@ -14,8 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "proto/wire/error.h"
 #include "tests/server/service/raw_call.h"
@@ -151,13 +149,6 @@ v1::PullRowsRequest Anonymous() {
   return request;
 }
 
-std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
-
 TEST_F(BulkRowsTest, ASlowReaderOfASocketHoldsUpNoOtherClientOfIt) {
   for (const bool socket : {false, true}) {
     SCOPED_TRACE(socket ? "socket" : "port");
@@ -288,83 +279,6 @@ TEST_F(BulkRowsTest, FieldsOfAPushMayComeInAnyOrder) {
   const auto again = server_->Push({fields});
   ASSERT_THAT(again, IsOk());
   EXPECT_TRUE(again->duplicate());
-}
-
-TEST(SocketTest, AServerListensOnSocketsBesideItsPort) {
-  config::v1::ServerConfig config = TestServer::Config(0, 1);
-  const std::string path =
-      absl::StrCat("unix:", ::testing::TempDir(), "/rowhouse_", getpid());
-  config.add_more_listen_addresses(path);
-  TestServer server(config);
-  const auto channel =
-      grpc::CreateChannel(path, grpc::InsecureChannelCredentials());
-  const auto stub = v1::ServerService::NewStub(channel);
-  const auto over_socket = Invoke(*stub, &v1::ServerService::Stub::GetServer,
-                                  v1::GetServerRequest());
-  ASSERT_THAT(over_socket, IsOk());
-  const auto over_port =
-      Invoke(server.servers(), &v1::ServerService::Stub::GetServer,
-             v1::GetServerRequest());
-  ASSERT_THAT(over_port, IsOk());
-  EXPECT_EQ(over_socket->incarnation(), over_port->incarnation());
-}
-
-TEST(SocketTest, AServerMayListenOnASocketAlone) {
-  config::v1::ServerConfig config = TestServer::Config(0, 1);
-  const std::string path =
-      absl::StrCat("unix:", ::testing::TempDir(), "/rowhouse_only_", getpid());
-  config.set_listen_address(path);
-  TestServer server(config);
-  EXPECT_EQ(server.server().address(), path);
-  EXPECT_THAT(Invoke(server.servers(), &v1::ServerService::Stub::GetServer,
-                     v1::GetServerRequest()),
-              IsOk());
-}
-
-absl::Status CallOver(const std::string& address) {
-  const auto stub = v1::ServerService::NewStub(ChannelTo(address));
-  return Invoke(*stub, &v1::ServerService::Stub::GetServer,
-                v1::GetServerRequest())
-      .status();
-}
-
-TEST(SocketTest, AServerThatEndsLeavesItsSuccessorsSocket) {
-  config::v1::ServerConfig config = TestServer::Config(0, 1);
-  const std::string file =
-      absl::StrCat(::testing::TempDir(), "/rowhouse_successor_", getpid());
-  const std::string path = absl::StrCat("unix:", file);
-  config.add_more_listen_addresses(path);
-  auto first = std::make_unique<TestServer>(config);
-  EXPECT_THAT(CallOver(path), IsOk());
-  auto second = std::make_unique<TestServer>(config);
-  first.reset();
-  EXPECT_THAT(CallOver(path), IsOk());
-  // Nothing is left of the last.
-  second.reset();
-  EXPECT_NE(access(file.c_str(), F_OK), 0);
-}
-
-TEST(SocketTest, AFileThatIsNoSocketIsLeftAlone) {
-  config::v1::ServerConfig config = TestServer::Config(0, 1);
-  const std::string file =
-      absl::StrCat(::testing::TempDir(), "/rowhouse_file_", getpid());
-  std::ofstream(file) << "kept";
-  config.add_more_listen_addresses(absl::StrCat("unix:", file));
-  EXPECT_THAT(server::Server::Start(config),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       absl::StrCat("unix:", file, " cannot be bound")));
-  std::string content;
-  std::ifstream(file) >> content;
-  EXPECT_EQ(content, "kept");
-  unlink(file.c_str());
-}
-
-TEST(SocketTest, AnAddressThatCannotBeBoundIsNamed) {
-  config::v1::ServerConfig config = TestServer::Config(0, 1);
-  config.add_more_listen_addresses("unix:/nowhere/socket");
-  EXPECT_THAT(server::Server::Start(config),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       "unix:/nowhere/socket cannot be bound"));
 }
 
 }  // namespace
