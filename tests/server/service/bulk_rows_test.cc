@@ -56,6 +56,14 @@ class BulkRowsTest : public ::testing::Test {
   int64_t used_bytes() { return staging().in_flight().used_bytes(); }
   int64_t waiting_count() { return staging().in_flight().waiting_count(); }
 
+  int LandingPartCount() {
+    v1::GetEventStateRequest request;
+    request.set_table("tables/t");
+    const auto state = Invoke(server_->events(),
+                              &v1::EventService::Stub::GetEventState, request);
+    return state.ok() ? state->load().landing_part_count() : -1;
+  }
+
   template <typename Condition>
   static void Await(Condition condition) {
     while (!condition()) std::this_thread::yield();
@@ -237,8 +245,13 @@ TEST_F(BulkRowsTest, RepeatsThatStopHalfwayHoldNoMoreThanIsConfigured) {
   ASSERT_THAT(server_->Push({part}), IsOk());
   const int64_t before = ResidentBytes();
   std::vector<std::unique_ptr<HalfOpenPush>> pushes;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 16; ++i) {
     pushes.push_back(std::make_unique<HalfOpenPush>(*server_, 256, kMiB));
+  }
+  Await([this] { return LandingPartCount() == 16; });
+  for (int i = 0; i < 384; ++i) {
+    const absl::Status refused = HalfOpenPush(*server_, 256, kMiB).End();
+    ASSERT_EQ(wire::ReasonOf(refused), "REPEATS_OPEN") << refused;
   }
   EXPECT_LE(ResidentBytes() - before, 64 * kMiB);
   for (auto& push : pushes) (void)push->Cancel();
