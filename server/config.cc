@@ -17,6 +17,7 @@
 #include "server/service/field_error.h"
 #include "server/service/limits.h"
 #include "server/service/spec_validation.h"
+#include "server/socket_path.h"
 
 namespace rowhouse::server {
 namespace {
@@ -69,16 +70,15 @@ absl::Status ResolveCluster(const ServerConfig& config,
 }
 
 constexpr std::string_view kUnix = "unix:";
-constexpr size_t kMaxSocketPath = 107;  // Of the system.
 
 absl::Status CheckSocket(std::string_view field, const std::string& address) {
   const std::string_view path = std::string_view(address).substr(kUnix.size());
-  if (path.starts_with('/') && path.size() <= kMaxSocketPath) {
+  if (path.starts_with('/') && path.size() <= SocketPath::kMostBytes) {
     return absl::OkStatus();
   }
   return Bad(field, Quoted(address),
              absl::StrCat("unix: and an absolute path of at most ",
-                          kMaxSocketPath, " bytes"));
+                          SocketPath::kMostBytes, " bytes"));
 }
 
 struct HostPort {

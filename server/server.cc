@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,11 +36,16 @@ namespace {
 // reflection.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(1);
 
+// Of one connection; a client's further calls wait for one to end.
+constexpr int kMostConnectionCalls = 1024;
+
 int64_t NewIncarnation() {
   std::random_device random;
   const auto high = static_cast<uint64_t>(random()) << 32;
   return static_cast<int64_t>(high | random());
 }
+
+constexpr std::string_view kUnix = "unix:";
 
 std::string NameOf(kernels::BackendKind kind) {
   return kind == kernels::BackendKind::kCuda ? "cuda" : "cpu";
@@ -65,6 +71,9 @@ void SetChannelArguments(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  // Sound clients have far fewer calls open; each may hold messages.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             kMostConnectionCalls);
   // A client whose machine has gone frees its pulls.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
@@ -156,7 +165,7 @@ Server::~Server() {
 std::string Server::address() const { return AddressWith(port_); }
 
 std::string Server::AddressWith(int32_t port) const {
-  if (options_.listen_host.starts_with("unix:")) return options_.listen_host;
+  if (options_.listen_host.starts_with(kUnix)) return options_.listen_host;
   return absl::StrCat(options_.listen_host, ":", port);
 }
 
@@ -204,7 +213,12 @@ absl::Status Server::Listen() {
                    options_.more_listen_addresses.end());
   std::vector<int> ports(addresses.size());
   for (size_t i = 0; i < addresses.size(); ++i) {
-    builder.AddListeningPort(addresses[i], ToCredentials(options_), &ports[i]);
+    std::string bound = addresses[i];
+    if (bound.starts_with(kUnix)) {
+      sockets_.emplace_back(bound.substr(kUnix.size()));
+      bound = std::string(kUnix) + sockets_.back().bound();
+    }
+    builder.AddListeningPort(bound, ToCredentials(options_), &ports[i]);
   }
   builder.RegisterService(&row_service_);
   builder.RegisterService(&event_service_);
@@ -226,6 +240,9 @@ absl::Status Server::Listen() {
         absl::StrCat(addresses[0], " cannot be served"));
   }
   port_ = ports[0];
+  for (SocketPath& socket : sockets_) {
+    ROWHOUSE_RETURN_IF_ERROR(socket.Publish());
+  }
   SetHealth(true);
   drain_thread_ = std::thread([this] { RunDrain(); });
   addresses[0] = address();
@@ -284,6 +301,7 @@ void Server::RunDrain() {
       at_once ? absl::Now() : absl::Now() + options_.drain_timeout);
   if (left > 0) spdlog::warn("draining: {} calls are cancelled", left);
   transport_service_.EndLinks();
+  sockets_.clear();
   grpc_->Shutdown(absl::ToChronoTime(
       absl::Now() + (left > 0 ? absl::ZeroDuration() : kCloseTimeout)));
   spdlog::info("drained");

@@ -23,6 +23,7 @@
 #include "server/service/server_service.h"
 #include "server/service/table_service.h"
 #include "server/shard/timer_queue.h"
+#include "server/socket_path.h"
 #include "server/staging.h"
 #include "server/table_registry.h"
 #include "server/transport/transport_service.h"
@@ -107,6 +108,7 @@ class Server {
   CheckpointService checkpoint_service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> grpc_;
+  std::vector<SocketPath> sockets_;  // While `grpc_` listens.
 
   Mutex mutex_;
   CondVar changed_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -115,6 +116,15 @@ absl::StatusOr<int> MeasureAndShow(const Context& context,
   return kOk;
 }
 
+// Leaves the file as it is, and none where there is none.
+absl::Status CheckWritable(const std::string& path) {
+  std::error_code error;
+  const bool is_there = fs::exists(path, error);
+  const absl::Status written = Write(path, "", std::ios::app);
+  if (written.ok() && !is_there) fs::remove(path, error);
+  return written;
+}
+
 // Before anything is measured.
 absl::Status CheckTimeline(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
@@ -122,7 +132,8 @@ absl::Status CheckTimeline(const std::string& path) {
     return BadArgument(
         absl::StrCat("--timeline=", path, ", wanted a name that ends in .svg"));
   }
-  return Write(path, "", std::ios::app);
+  ROWHOUSE_RETURN_IF_ERROR(CheckWritable(path));
+  return CheckWritable(JsonPath(path));
 }
 
 }  // namespace

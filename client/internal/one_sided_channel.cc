@@ -197,6 +197,7 @@ absl::StatusOr<PushAnswer> OneSidedChannel::PushMapped(
   *request.mutable_header() = ToProto(call);
   request.set_row_ids_offset_bytes(place.ids_offset);
   request.set_rows_offset_bytes(place.rows_offset);
+  request.set_row_bytes(call.row_bytes);
   v1::PushInboxResponse response;
   ROWHOUSE_RETURN_IF_ERROR(Unary(stub_, &v1::TransportService::Stub::PushInbox,
                                  context, request, response));

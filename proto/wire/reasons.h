@@ -115,7 +115,7 @@ inline constexpr std::string_view kNotOffered = "NOT_OFFERED";
 inline constexpr std::string_view kOtherHost = "OTHER_HOST";
 /// The one-sided path is for processes of the server's user.
 inline constexpr std::string_view kOtherUser = "OTHER_USER";
-/// The mapping has ended or was never made. Map the table again.
+/// The mapping, or the table that it was of, is gone. Map the table again.
 inline constexpr std::string_view kMappingGone = "MAPPING_GONE";
 /// The link has ended or was never made. Make a new one.
 inline constexpr std::string_view kLinkGone = "LINK_GONE";
@@ -138,6 +138,8 @@ inline constexpr std::string_view kTableRewritten = "TABLE_REWRITTEN";
 inline constexpr std::string_view kLaneFull = "LANE_FULL";
 /// The caller has as many pulls open as it may. With a retry delay.
 inline constexpr std::string_view kPullsOpen = "PULLS_OPEN";
+/// The rank repeats as many known parts as it may. With a retry delay.
+inline constexpr std::string_view kRepeatsOpen = "REPEATS_OPEN";
 /// The shard has as many waiting reads as it may. With a retry delay.
 inline constexpr std::string_view kParkedReadsFull = "PARKED_READS_FULL";
 /// The contribution would exceed the table's row count for one trainer.

@@ -1,5 +1,6 @@
 #include "server/shard/landings.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/error.h"
 #include "proto/wire/reasons.h"
@@ -40,6 +42,16 @@ absl::Status FencedError(const PartName& name) {
                       " was of a session that has ended");
 }
 
+absl::Status RepeatsOpenError(int32_t trainer_rank) {
+  return wire::Error(
+      absl::StatusCode::kResourceExhausted, wire::reasons::kRepeatsOpen,
+      absl::StrCat("rank ", trainer_rank, " repeats ", Landings::kMostRepeats,
+                   " known parts already"),
+      {{"trainer_rank", absl::StrCat(trainer_rank)},
+       {"limit", absl::StrCat(Landings::kMostRepeats)}},
+      kRetryDelay);
+}
+
 }  // namespace
 
 absl::Status LandingTicket::Check() const {
@@ -68,7 +80,12 @@ Landings::Ticket Landings::Begin(const PartName& name, int64_t row_count) {
   return ticket;
 }
 
-Landings::Ticket Landings::BeginRepeat(const PartName& name) {
+absl::StatusOr<Landings::Ticket> Landings::BeginRepeat(const PartName& name) {
+  const auto open =
+      std::count_if(repeats_.begin(), repeats_.end(), [&](const auto& repeat) {
+        return repeat.first.trainer_rank == name.trainer_rank;
+      });
+  if (open >= kMostRepeats) return RepeatsOpenError(name.trainer_rank);
   auto ticket = std::make_shared<LandingTicket>(name, 0);
   repeats_.emplace(name, ticket);
   return ticket;

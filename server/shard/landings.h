@@ -10,6 +10,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/shard/ledger.h"
 
 namespace rowhouse::server {
@@ -57,8 +58,15 @@ class Landings {
   /// is revoked (SUPERSEDED).
   Ticket Begin(const PartName& name, int64_t row_count);
 
-  /// Begins to receive a part that is known already. Any number may be.
-  Ticket BeginRepeat(const PartName& name);
+  /// Repeats that one rank may have under way: each holds up to a message.
+  static constexpr int kMostRepeats = 16;
+
+  /// Begins to receive a part that is known already, beside others of its name.
+  ///
+  /// Errors:
+  ///   kResourceExhausted  REPEATS_OPEN, with a retry delay: the rank has
+  ///                       `kMostRepeats`.
+  absl::StatusOr<Ticket> BeginRepeat(const PartName& name);
 
   /// Ends a landing; one that was revoked has ended already.
   void End(const LandingTicket& ticket);

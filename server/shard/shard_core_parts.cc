@@ -76,7 +76,7 @@ absl::StatusOr<LandingPlan> ShardCore::PlanLanding(PartHeader header) {
   const Events::Age age = events_.AgeOf(name.event);
   if (age == Events::Age::kForgotten) {
     plan.mode = LandingPlan::Mode::kIgnore;
-    plan.ticket = landings_.BeginRepeat(name);
+    ROWHOUSE_ASSIGN_OR_RETURN(plan.ticket, landings_.BeginRepeat(name));
     return plan;
   }
   if (age == Events::Age::kAhead) {
@@ -88,7 +88,7 @@ absl::StatusOr<LandingPlan> ShardCore::PlanLanding(PartHeader header) {
     if (!ledger_.HasHandles(name, plan.header.handles)) {
       ROWHOUSE_RETURN_IF_ERROR(ResolveHandles(plan));
     }
-    plan.ticket = landings_.BeginRepeat(name);
+    ROWHOUSE_ASSIGN_OR_RETURN(plan.ticket, landings_.BeginRepeat(name));
     return plan;
   }
   if (age == Events::Age::kApplied) {

@@ -18,11 +18,11 @@ namespace {
 
 constexpr auto kIdBytes = static_cast<int64_t>(sizeof(int64_t));
 
+}  // namespace
+
 int64_t RowBytes(const ShardSpec& spec) {
   return spec.dim * kernels::SizeOf(spec.gradient_dtype);
 }
-
-}  // namespace
 
 absl::Status CheckInboxRange(const char* what, int64_t offset, int64_t count,
                              int64_t element_bytes, const Mapping& mapping) {

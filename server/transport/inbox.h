@@ -14,11 +14,16 @@ namespace rowhouse::server {
 /// larger.
 inline constexpr int64_t kStagingBytes = int64_t{4} << 20;
 
-/// Bytes of the largest contribution of a trainer, ids and rows.
+/// Bytes of a gradient row.
+int64_t RowBytes(const ShardSpec& spec);
+
+/// Bytes of the largest contribution of a trainer, ids and rows, and of what
+/// clients leave between the two: rows begin at a multiple of 256 bytes.
 int64_t InboxBytes(const ShardSpec& spec);
 
 /// Bytes of the hidden states, in the widest type, and the hidden gradient of a
-/// head call of as many tokens as the table allows; 0 without a head.
+/// head call of as many tokens as the table allows, and 256 for each to begin
+/// at a multiple of that; 0 without a head.
 int64_t HeadInboxBytes(const ShardSpec& spec);
 
 /// Errors:

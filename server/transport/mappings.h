@@ -36,7 +36,8 @@ struct Mapping {
 absl::Status CheckIsCurrent(const Mapping& mapping,
                             const TableRegistry& tables);
 
-/// The mappings of a server; one that is not there is MAPPING_GONE.
+/// The mappings of a server; one that is not there is MAPPING_GONE, as is that
+/// of a table that was made again (`CheckIsCurrent`).
 class Mappings : public Numbered<Mapping> {
  public:
   Mappings() : Numbered("mapping", wire::reasons::kMappingGone) {}

@@ -62,6 +62,12 @@ absl::Status PushInbox(const TableRegistry& tables, AdminThread& thread,
   auto landing = std::make_unique<Landing>();
   ROWHOUSE_ASSIGN_OR_RETURN(landing->header,
                             CheckPushHeader(header, shard->spec()));
+  const int64_t row_bytes = RowBytes(shard->spec());
+  if (request.row_bytes() != row_bytes) {
+    return FieldError(wire::reasons::kBadShape, "row_bytes",
+                      request.row_bytes(),
+                      absl::StrCat(row_bytes, ", as the table's"));
+  }
   landing->part = {.row_count = header.row_count(),
                    .has_ids = header.handles().empty(),
                    .ids_offset = request.row_ids_offset_bytes(),

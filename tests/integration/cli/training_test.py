@@ -267,6 +267,20 @@ class CycleTest(CliTest):
                   if span["stage"] == "commit"}
         self.assertLessEqual({1, 2, 3, 4, 5}, events)
 
+    def test_a_run_that_fails_leaves_files_as_they_were(self):
+        self.create("mine")
+        picture = self.folder / "failed.svg"
+        spans = picture.with_suffix(".json")
+        flags = (*self.FLAGS, "--table=mine", f"--timeline={picture}")
+        self.refused(1, "--replace", *flags)
+        self.assertFalse(picture.exists())
+        self.assertFalse(spans.exists())
+        picture.write_text("kept")
+        self.refused(1, "--replace", *flags)
+        self.assertEqual(picture.read_text(), "kept")
+        spans.mkdir()
+        self.refused(2, "failed.json cannot be written", *flags)
+
     def test_what_cannot_be_is_refused_before_a_table_is_made(self):
         self.refused(2, "ends in .svg", *self.FLAGS, "--timeline=cycle.png")
         self.refused(2, "cannot be written", *self.FLAGS,

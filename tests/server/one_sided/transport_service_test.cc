@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/backend.h"
@@ -82,6 +83,7 @@ class TransportServiceTest : public ::testing::Test {
     request.mutable_header()->set_row_count(row_count);
     request.set_row_ids_offset_bytes(ids);
     request.set_rows_offset_bytes(rows);
+    request.set_row_bytes(8);
     return request;
   }
 
@@ -178,6 +180,25 @@ TEST_F(TransportServiceTest, PartsOutsideOfTheInboxAreRefused) {
   EXPECT_EQ(wire::ReasonOf(Push(other)), "BAD_NAME");
   other.clear_header();
   EXPECT_EQ(wire::ReasonOf(Push(other)), "MALFORMED");
+}
+
+TEST_F(TransportServiceTest, RowsOfAnotherSizeAreRefusedAndNothingIsStaged) {
+  Open open(*stub_);
+  v1::PushInboxRequest request = PushRequest(open.answer.mapping(), 1, 0, 8);
+  for (const int64_t found : {0, 4, 16, -8}) {
+    request.set_row_bytes(found);
+    const absl::Status refused = Push(request);
+    EXPECT_EQ(wire::ReasonOf(refused), "BAD_SHAPE");
+    EXPECT_THAT(refused,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         absl::StrCat("row_bytes is ", found,
+                                      "; it must be 8, as the table's")));
+  }
+  request.set_row_bytes(8);
+  const auto pushed =
+      Invoke(*stub_, &v1::TransportService::Stub::PushInbox, request);
+  ASSERT_THAT(pushed, IsOk());
+  EXPECT_FALSE(pushed->duplicate());
 }
 
 TEST_F(TransportServiceTest, IdsInTheInboxAreCheckedAsThoseOfACall) {

@@ -1,10 +1,14 @@
 #include "tests/server/service/raw_call.h"
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
+#include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/security/credentials.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/wire/status.h"
 #include "tests/server/service/test_server.h"
@@ -55,6 +59,13 @@ absl::StatusOr<std::string> CallRaw(
   if (!status.ok()) return wire::FromGrpc(status);
   if (!answered) return absl::InternalError("no answer");
   return ToString(response);
+}
+
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
 }
 
 }  // namespace rowhouse::testing

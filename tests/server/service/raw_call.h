@@ -15,6 +15,9 @@ absl::StatusOr<std::string> CallRaw(
     const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
     const std::string& request);
 
+/// A channel to `address` on a connection of its own.
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);
+
 }  // namespace rowhouse::testing
 
 #endif  // ROWHOUSE_TESTS_SERVER_SERVICE_RAW_CALL_H_
