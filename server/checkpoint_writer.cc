@@ -267,6 +267,7 @@ absl::Status ThreadWriter::ReadBack(SnapshotPiece& piece,
 
 absl::Status ThreadWriter::WriteBlock(SnapshotPiece& piece,
                                       ShardFileWriter& file) {
+  piece.TakeKeptRows();
   ROWHOUSE_RETURN_IF_ERROR(ReadBack(piece, file));
   const int64_t block = piece.first_place() / file.shape().block_rows;
   for (size_t c = 0; c < file.shape().columns.size(); ++c) {

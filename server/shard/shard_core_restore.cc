@@ -30,9 +30,9 @@ absl::Status Unlike(std::string_view what) {
 }
 
 absl::Status NotRestoredError(const std::string& table, const char* why) {
-  return wire::Error(
-      absl::StatusCode::kFailedPrecondition, wire::reasons::kNotRestored,
-      absl::StrCat(table, " ", why), {{"table", table}});
+  return wire::Error(absl::StatusCode::kFailedPrecondition,
+                     wire::reasons::kNotRestored, absl::StrCat(table, " ", why),
+                     {{"table", table}});
 }
 
 absl::Status CheckState(const ShardState& state) {

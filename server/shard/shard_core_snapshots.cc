@@ -20,8 +20,8 @@
 namespace rowhouse::server {
 namespace {
 
-// Two that are written while a third is read, and one for before-images.
-constexpr int64_t kLeastChunks = 4;
+// Of blocks, and as many again and more for before-images.
+constexpr int64_t kLeastChunks = SnapshotRows::kBlockChunks + 4;
 
 absl::Status CheckpointBehindError(int64_t event) {
   return wire::Error(
@@ -206,7 +206,7 @@ bool ShardCore::MakeRoom() {
     EndSnapshot(all.status());
     return true;
   }
-  snapshot_->before_image_row_count = snapshot_->rows->ahead_row_count();
+  snapshot_->before_image_row_count = snapshot_->rows->put_aside_count();
   if (*all) {
     NoteRoom(*snapshot_);
   } else if (!snapshot_->wait_since.has_value()) {

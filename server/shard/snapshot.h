@@ -54,7 +54,7 @@ struct SnapshotRequest {
   /// only rows whose last event is past that one's event are handed out.
   std::optional<std::string> base = std::nullopt;
   int64_t block_row_count = 1;  ///< Rows of a block.
-  /// Host memory for pieces: as many blocks as it holds, at least four.
+  /// Host memory for pieces: as many blocks as it holds, at least six.
   int64_t buffer_bytes = 0;
 };
 
@@ -67,14 +67,18 @@ class SnapshotPiece {
  public:
   virtual ~SnapshotPiece() = default;
 
-  /// Rows that an event changes next, out of turn; else a whole block.
+  /// Rows that events have changed since, ahead of their blocks, for want of
+  /// memory to keep them in; else a whole block.
   virtual bool before_images() const = 0;
-  /// Of each row, ascending. Of a block: its rows that went ahead as
-  /// before-images; what `rows` has of them is newer and not to be taken.
+  /// Of each row, ascending. Of a block: its rows that went ahead; what `rows`
+  /// has of them is newer and not to be taken.
   virtual std::span<const int64_t> places() const = 0;
   /// Of a block.
   virtual int64_t first_place() const = 0;
   virtual int64_t row_count() const = 0;
+  /// Of a block: gives `rows` those that events have changed since and that
+  /// were kept in memory. To be called once, before `rows` is read.
+  virtual void TakeKeptRows() = 0;
   /// [row_count, row_bytes] of a column.
   virtual std::span<std::byte> rows(size_t column) = 0;
 };
@@ -86,9 +90,10 @@ struct SnapshotStatistics {
 };
 
 /// The rows of a shard as of one event, while events go on: rows that an event
-/// is about to change and that have not been handed out go ahead as
-/// before-images. A commit that finds no room for those waits; it is not
-/// recorded until there is. Destroying the snapshot ends it.
+/// is about to change and that have not been handed out are put aside, as
+/// before-images: they are kept for their blocks, and where memory is short go
+/// ahead of them. A commit that finds no room waits; it is not recorded until
+/// there is. Destroying the snapshot ends it.
 ///
 /// Thread-compatible; must not outlive its shard. Pieces may go on any thread.
 class Snapshot {

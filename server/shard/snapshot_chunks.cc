@@ -8,14 +8,15 @@
 
 namespace rowhouse::server {
 
-absl::StatusOr<std::optional<kernels::Buffer>> SnapshotChunks::Take() {
+absl::StatusOr<std::optional<kernels::Buffer>> SnapshotChunks::Take(
+    int64_t keep) {
   MutexLock lock(mutex_);
+  if (static_cast<int64_t>(free_.size()) + left_ <= keep) return std::nullopt;
   if (!free_.empty()) {
     kernels::Buffer chunk = std::move(free_.back());
     free_.pop_back();
     return chunk;
   }
-  if (left_ == 0) return std::nullopt;
   ROWHOUSE_ASSIGN_OR_RETURN(kernels::Buffer chunk,
                             backend_.AllocateHost(chunk_bytes_));
   --left_;

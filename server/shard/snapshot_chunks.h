@@ -32,10 +32,10 @@ class SnapshotChunks {
         left_(max_count),
         on_return_(std::move(on_return)) {}
 
-  /// A chunk, or none when all are taken.
+  /// A chunk, or none where fewer than `keep` others would be left.
   ///
   /// Errors: the backend's, for want of memory.
-  absl::StatusOr<std::optional<kernels::Buffer>> Take()
+  absl::StatusOr<std::optional<kernels::Buffer>> Take(int64_t keep = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Return(kernels::Buffer chunk) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -32,6 +32,7 @@ class SnapshotCopy {
   }
 
   void Take(server::SnapshotPiece& piece) {
+    piece.TakeKeptRows();
     const std::span<const int64_t> places = piece.places();
     if (piece.before_images()) {
       EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
