@@ -74,7 +74,8 @@ absl::StatusOr<bool> Delete(const ConnectionFlags& connection,
 // Prints what ended the load, if anything did; returns the exit code.
 int CodeOf(const Context& context, const absl::StatusOr<int>& measured) {
   if (measured.ok()) return *measured;
-  if (!absl::IsCancelled(measured.status())) {
+  // After an interrupt trainers may say first what they cannot do any more.
+  if (!Interrupted() && !absl::IsCancelled(measured.status())) {
     return PrintFault(measured.status(), context);
   }
   std::cerr << "rowhouse: interrupted; another interrupt leaves table "
