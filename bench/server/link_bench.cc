@@ -181,6 +181,7 @@ class PeerRows {
     call.table = kTable;
     call.row_ids = ids_;
     call.trainer = kTrainer;
+    call.row_bytes = kRowBytes;
     call.return_handle = true;
     call.training = true;
     call.landing = memory_.as<std::byte>();
