@@ -66,15 +66,12 @@ class ThreadWriter final : public CheckpointWriter {
   absl::StatusOr<std::unique_ptr<Snapshot>> Open();
   absl::Status WriteRows(Snapshot& snapshot);
   absl::StatusOr<std::unique_ptr<ShardFileWriter>> CreateFile(
-      const Snapshot& snapshot);
+      const Snapshot& snapshot, const ShardManifest& manifest);
   absl::Status WritePieces(Snapshot& snapshot, ShardFileWriter& file);
   absl::Status WriteAhead(SnapshotPiece& piece, ShardFileWriter& file);
   absl::Status ReadBack(SnapshotPiece& piece, ShardFileWriter& file);
   absl::Status WriteBlock(SnapshotPiece& piece, ShardFileWriter& file);
-  absl::StatusOr<ShardManifest> Manifest(const Snapshot& snapshot,
-                                         const ShardFileWriter& file,
-                                         ShardFileSummary summary,
-                                         absl::Duration taken) const;
+  absl::StatusOr<ShardManifest> ManifestOf(const Snapshot& snapshot) const;
   void Note(const Snapshot& snapshot);
 
   const ShardSpec& spec() const { return table_->shard->spec(); }
@@ -139,14 +136,18 @@ absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
 
 absl::Status ThreadWriter::WriteRows(Snapshot& snapshot) {
   const absl::Time start = absl::Now();
+  ROWHOUSE_ASSIGN_OR_RETURN(ShardManifest manifest, ManifestOf(snapshot));
   ROWHOUSE_ASSIGN_OR_RETURN(const std::unique_ptr<ShardFileWriter> file,
-                            CreateFile(snapshot));
+                            CreateFile(snapshot, manifest));
   total_bytes_ = snapshot.row_count() * row_bytes_;
   ROWHOUSE_RETURN_IF_ERROR(WritePieces(snapshot, *file));
-  ROWHOUSE_ASSIGN_OR_RETURN(ShardFileSummary summary, file->Finish());
-  ROWHOUSE_ASSIGN_OR_RETURN(
-      const ShardManifest manifest,
-      Manifest(snapshot, *file, std::move(summary), absl::Now() - start));
+  manifest.file = file->shape();
+  ROWHOUSE_ASSIGN_OR_RETURN(manifest.summary, file->Finish());
+  const SnapshotStatistics statistics = snapshot.statistics();
+  manifest.statistics = {manifest.summary.size_bytes,
+                         absl::ToDoubleSeconds(absl::Now() - start),
+                         statistics.before_image_row_count,
+                         absl::ToDoubleSeconds(statistics.event_wait)};
   ROWHOUSE_RETURN_IF_ERROR(
       directory_.WriteShardManifest(request_.checkpoint, manifest));
   snapshot.NoteDurable();
@@ -154,7 +155,7 @@ absl::Status ThreadWriter::WriteRows(Snapshot& snapshot) {
 }
 
 absl::StatusOr<std::unique_ptr<ShardFileWriter>> ThreadWriter::CreateFile(
-    const Snapshot& snapshot) {
+    const Snapshot& snapshot, const ShardManifest& manifest) {
   ShardFileWriter::Options options;
   options.row_count = snapshot.row_count();
   options.block_rows = std::max<int64_t>(1, kBlockBytes / row_bytes_);
@@ -165,13 +166,11 @@ absl::StatusOr<std::unique_ptr<ShardFileWriter>> ThreadWriter::CreateFile(
   std::vector<int64_t> row_ids(snapshot.slots().begin(),
                                snapshot.slots().end());
   if (snapshot.base_event().has_value()) {
-    const int64_t first = spec().placement.first_row(spec().shard_index);
-    for (int64_t& id : row_ids) id += first;
+    for (int64_t& id : row_ids) id += manifest.first_row_id;
     options.sides.push_back({{std::string(kRowIds), "I64", {options.row_count}},
                              std::as_bytes(std::span(std::as_const(row_ids)))});
   }
-  options.metadata = {{"table", short_name_},
-                      {"event", absl::StrCat(snapshot.state().event)}};
+  options.metadata = MetadataOf(manifest);
   return directory_.CreateShardFile(name(), options);
 }
 
@@ -283,9 +282,8 @@ void ThreadWriter::Note(const Snapshot& snapshot) {
   event_wait_nanoseconds_ = absl::ToInt64Nanoseconds(statistics.event_wait);
 }
 
-absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
-    const Snapshot& snapshot, const ShardFileWriter& file,
-    ShardFileSummary summary, absl::Duration taken) const {
+absl::StatusOr<ShardManifest> ThreadWriter::ManifestOf(
+    const Snapshot& snapshot) const {
   ShardManifest manifest;
   manifest.table = short_name_;
   manifest.shard_index = spec().shard_index;
@@ -300,12 +298,6 @@ absl::StatusOr<ShardManifest> ThreadWriter::Manifest(
         {change.from_event, change.trainer_count});
   }
   if (snapshot.base_event().has_value()) manifest.base = base_;
-  manifest.file = file.shape();
-  manifest.statistics = {
-      summary.size_bytes, absl::ToDoubleSeconds(taken),
-      snapshot.statistics().before_image_row_count,
-      absl::ToDoubleSeconds(snapshot.statistics().event_wait)};
-  manifest.summary = std::move(summary);
   return manifest;
 }
 

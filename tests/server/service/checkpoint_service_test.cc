@@ -270,6 +270,13 @@ TEST_F(CheckpointServiceTest, ACheckpointIsRestoredOntoAnyShards) {
     ASSERT_THAT(Save(cluster, "checkpoints/c", 3), IsOk());
     for (const int64_t event : {4, 5}) cluster.Train(event);
     later = cluster.Digest(5);
+    // The file says what it is without its manifest.
+    std::ifstream file(directory_ + "/c/t/1-of-2.safetensors",
+                       std::ios::binary);
+    std::string header(4096, '\0');
+    ASSERT_TRUE(file.read(header.data(), 4096));
+    EXPECT_THAT(header, HasSubstr("\"first_row_id\":\"18\""));
+    EXPECT_THAT(header, HasSubstr("\"event\":\"3\""));
   }
   for (const int32_t count : {1, 2, 3}) {
     SCOPED_TRACE(count);
