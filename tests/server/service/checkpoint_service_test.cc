@@ -389,6 +389,28 @@ TEST_F(CheckpointServiceTest, ADeltaNeedsABaseOfTheSameLife) {
   EXPECT_THAT(Save(other, "checkpoints/d", 1, "checkpoints/full"), IsOk());
 }
 
+TEST_F(CheckpointServiceTest, ANewOneOfABasesNameIsNotThatBase) {
+  TestCluster cluster(directory_, 1);
+  cluster.OpenSessions();
+  cluster.Train(1);
+  ASSERT_THAT(Save(cluster, "checkpoints/full", 1), IsOk());
+  cluster.Train(2);
+  ASSERT_THAT(Save(cluster, "checkpoints/b", 2), IsOk());
+  v1::DeleteCheckpointRequest erase;
+  erase.set_name("checkpoints/b");
+  ASSERT_THAT(Invoke(cluster.stub(), &Stub::DeleteCheckpoint, erase), IsOk());
+  v1::CompactCheckpointRequest compact;
+  compact.set_name("checkpoints/full");
+  compact.set_compact_name("checkpoints/b");
+  Progress<v1::CompactCheckpointResponse> stream;
+  stream.reader() =
+      cluster.stub().CompactCheckpoint(&stream.context(), compact);
+  ASSERT_THAT(stream.Finish(), IsOk());
+  cluster.Train(3);
+  EXPECT_THAT(Save(cluster, "checkpoints/d", 3, "checkpoints/b"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "NO_BASE"));
+}
+
 TEST_F(CheckpointServiceTest, ItIsWholeOnceAllHaveHandedIn) {
   TestCluster cluster(directory_, 2);
   const auto incomplete =

@@ -298,7 +298,7 @@ TEST_F(SnapshotTest, ADeltaGoesOnTopOfItsBase) {
   Apply(3, {0, 9});
   const uint64_t digest = Digest();
   SnapshotRequest request = Request(3, "delta");
-  request.base = "full";
+  request.base = {"full", 1};
   const std::unique_ptr<Snapshot> delta = Cut(request);
   EXPECT_EQ(delta->base_event(), 1);
   EXPECT_THAT(delta->slots(), ElementsAre(0, 2, 9));
@@ -323,7 +323,7 @@ TEST_F(SnapshotTest, ABaseIsOneThatTheRowsComeFrom) {
   StartWithSessions();
   Apply(1, {1});
   SnapshotRequest request = Request(1, "delta");
-  request.base = "full";
+  request.base = {"full", 1};
   const auto no_base = Fails(StatusCode::kFailedPrecondition, "NO_BASE");
   EXPECT_THAT(OpenSnapshot(*owned_, request), no_base);
   // What is not on disk is no base.
@@ -334,6 +334,10 @@ TEST_F(SnapshotTest, ABaseIsOneThatTheRowsComeFrom) {
     full->NoteDurable();
   }
   EXPECT_THAT(OpenSnapshot(*owned_, request), IsOk());
+  // Another one has its name by now.
+  request.base->event = 0;
+  EXPECT_THAT(OpenSnapshot(*owned_, request), no_base);
+  request.base->event = 1;
   ASSERT_THAT(shard_->Reset(), IsOk());
   request.event = 0;
   EXPECT_THAT(OpenSnapshot(*owned_, request), no_base);
