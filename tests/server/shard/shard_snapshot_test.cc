@@ -372,6 +372,27 @@ TEST_F(SnapshotTest, WhatRewritesTheRowsEndsIt) {
   EXPECT_EQ(cut.Wait().code(), StatusCode::kUnavailable);
 }
 
+// Imported rows have no event: a delta would lack them.
+TEST_F(SnapshotTest, AnImportEndsADeltaThatWaitsForItsEvent) {
+  StartWithSessions();
+  {
+    const std::unique_ptr<Snapshot> full = Cut(Request(0, "full"));
+    full->NoteDurable();
+  }
+  SnapshotRequest request = Request(1, "delta");
+  request.base = {"full", 0};
+  std::unique_ptr<Snapshot> snapshot = Opened(request);
+  Pending<absl::Status> cut = StartCut(*snapshot);
+  ASSERT_THAT(shard_->Import(3, 1, Floats({1, 2})), IsOk());
+  ASSERT_TRUE(cut.IsDone());
+  EXPECT_THAT(cut.Wait(), Fails(StatusCode::kAborted, "TABLE_REWRITTEN"));
+  // One that has no base has all rows.
+  snapshot = Opened(Request(1));
+  ASSERT_THAT(shard_->Import(4, 1, Floats({1, 2})), IsOk());
+  Apply(1, {1});
+  EXPECT_THAT(StartCut(*snapshot).Wait(), IsOk());
+}
+
 TEST_F(SnapshotTest, ItsCallEndsIt) {
   StartWithSessions();
   const auto call = BlockingShard::NewCall();
