@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -271,6 +272,18 @@ TEST_F(CheckpointDirectoryTest, AChainIsCompactedIntoOne) {
             delta->tables[0].shards[1].trainer_counts);
   EXPECT_THAT(*directory_.Retain(1, {}), ElementsAre("c", "b", "a"));
   EXPECT_EQ(*ReadSample(directory_, "d", "words"), table_);
+}
+
+TEST_F(CheckpointDirectoryTest, ACompactionThatFailsLeavesAWholeOneAlone) {
+  Make("a", 1);
+  bool other_made = false;
+  const auto make_other = [&](int64_t /*done*/, int64_t /*total*/) {
+    if (!std::exchange(other_made, true)) Make("b", 2);
+    return true;
+  };
+  EXPECT_FALSE(directory_.Compact("a", "b", At(3), make_other).ok());
+  EXPECT_THAT(Whole(), ElementsAre("a", "b"));
+  EXPECT_THAT(directory_.Verify("b", GoOn), IsOk());
 }
 
 TEST_F(CheckpointDirectoryTest, LongCallsEndWhenTheyAreToldTo) {

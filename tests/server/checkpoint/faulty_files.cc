@@ -148,7 +148,11 @@ absl::StatusOr<std::unique_ptr<File>> FaultyFiles::Open(
 absl::Status FaultyFiles::Rename(const std::string& from,
                                  const std::string& to) {
   ROWHOUSE_RETURN_IF_ERROR(Begin());
-  Change({from, to, names_.at(from)});
+  const auto found = names_.find(from);
+  if (found == names_.end()) {
+    return NotWritableError(absl::StatusCode::kInternal, to, "it has gone");
+  }
+  Change({from, to, found->second});
   return End();
 }
 
