@@ -184,6 +184,20 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndTheirBases) {
   EXPECT_THAT(files_.List("/disk")->size(), 1U);
 }
 
+// What is based on it may be what cannot be read.
+TEST_F(CheckpointDirectoryTest, ABaseStaysWhileADeltaCannotBeRead) {
+  constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+  Make("a", 1);
+  MakeDelta("b", "a", 2);
+  Make("c", 3);
+  files_.SetUnreadable("/disk/b/manifest.json");
+  EXPECT_THAT(directory_.Retain(1, {}), StatusIs(kUnavailable, ""));
+  EXPECT_THAT(directory_.Delete("a"), StatusIs(kUnavailable, ""));
+  files_.SetUnreadable("");
+  EXPECT_THAT(directory_.LoadChain("b"), IsOk());
+  EXPECT_THAT(*directory_.Retain(1, {}), ElementsAre("b", "a"));
+}
+
 TEST_F(CheckpointDirectoryTest, RetentionRemovesOldLeftovers) {
   files_.SetTime(At(1));
   Write("old");

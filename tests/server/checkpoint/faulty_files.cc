@@ -138,6 +138,10 @@ absl::StatusOr<std::unique_ptr<File>> FaultyFiles::Create(
 
 absl::StatusOr<std::unique_ptr<File>> FaultyFiles::Open(
     const std::string& path) {
+  if (path == unreadable_) {
+    return NotReadableError(absl::StatusCode::kUnavailable, path,
+                            "a fault that a test asked for");
+  }
   const auto found = names_.find(path);
   if (found == names_.end() || found->second == nullptr) {
     return absl::NotFoundError(path);
