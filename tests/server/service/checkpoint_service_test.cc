@@ -411,6 +411,18 @@ TEST_F(CheckpointServiceTest, ANewOneOfABasesNameIsNotThatBase) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "NO_BASE"));
 }
 
+TEST_F(CheckpointServiceTest, AWriteThatIsRefusedRemovesNothing) {
+  TestCluster cluster(directory_, 1);
+  cluster.OpenSessions();
+  auto streams = StartWriting(cluster, "checkpoints/c", 0);
+  ASSERT_THAT(streams[0]->Finish(), IsOk());
+  cluster.Train(1);
+  streams = StartWriting(cluster, "checkpoints/c", 0);
+  EXPECT_THAT(streams[0]->Finish(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "EVENT_PAST"));
+  EXPECT_THAT(Publish(cluster, "checkpoints/c", 0), IsOk());
+}
+
 TEST_F(CheckpointServiceTest, ItIsWholeOnceAllHaveHandedIn) {
   TestCluster cluster(directory_, 2);
   const auto incomplete =
