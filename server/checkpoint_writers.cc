@@ -32,6 +32,9 @@ class ShardWriters final : public CheckpointWork {
         to_end_(shards_.size()),
         written_(shards_.size()) {}
 
+  // The writers go one after another, and none may reach for one before it.
+  ~ShardWriters() override { Cancel(); }
+
   void Start(const std::string& base) {
     if (shards_.empty()) {
       armed_();
@@ -70,7 +73,7 @@ class ShardWriters final : public CheckpointWork {
 
  private:
   void CancelLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    cancelled_ = true;
+    if (std::exchange(cancelled_, true)) return;
     for (const auto& writer : writers_) writer->Cancel();
   }
 
