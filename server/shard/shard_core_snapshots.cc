@@ -145,6 +145,7 @@ void ShardCore::ServePiece() {
       snapshot_->rows->Next();
   if (!piece.ok()) return EndSnapshot(piece.status());
   if (*piece == nullptr) return;  // Until a chunk comes back.
+  if (snapshot_->rows->finished()) EndRoomWaits(*snapshot_);
   std::exchange(snapshot_->next_done, nullptr)(*std::move(piece));
 }
 
@@ -168,12 +169,9 @@ void ShardCore::EndSnapshot(const absl::Status& reason) {
   if (snapshot_ == nullptr) return;
   const std::shared_ptr<OpenedSnapshot> snapshot =
       std::exchange(snapshot_, nullptr);
-  NoteRoom(*snapshot);
+  EndRoomWaits(*snapshot);
   snapshot->ended = DeepCopy(reason);
   snapshot->chunks->Close();
-  // Commits need wait no more.
-  ++chunk_returns_;
-  waits_may_end_ = true;
   if (snapshot->cut_done) {
     std::exchange(snapshot->cut_done, nullptr)(DeepCopy(reason));
   }
@@ -217,7 +215,13 @@ bool ShardCore::MakeRoom() {
     snapshot_->wait_since = timers_.Now();
   }
   ServePiece();
-  return *all;
+  return *all || !SnapshotNeedsRows();
+}
+
+void ShardCore::EndRoomWaits(OpenedSnapshot& snapshot) {
+  NoteRoom(snapshot);
+  ++chunk_returns_;
+  waits_may_end_ = true;
 }
 
 void ShardCore::NoteRoom(OpenedSnapshot& snapshot) {

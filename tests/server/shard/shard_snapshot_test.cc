@@ -193,6 +193,28 @@ TEST_F(SnapshotTest, ACommitWaitsForRoomForItsRows) {
   EXPECT_EQ(DigestOf(snapshot->state(), copy), digest);
 }
 
+TEST_F(SnapshotTest, AWaitEndsWithTheLastBlockAndIsCounted) {
+  StartWithSessions();
+  const std::unique_ptr<Snapshot> snapshot = Cut(Request(0));
+  std::vector<PieceOr> held;
+  for (int i = 0; i < 9; ++i) {
+    PieceOr piece = Next(*snapshot);
+    ASSERT_THAT(piece, IsOk());
+    if (i < 4) held.push_back(std::move(piece));
+  }
+  SealEvent(1, {9});
+  PendingCall<bool> committed = StartCommit(1);
+  EXPECT_FALSE(committed.IsDone());
+  timers_.Advance(absl::Seconds(2));
+  held.push_back(Next(*snapshot));
+  ASSERT_THAT(held.back(), IsOk());
+  EXPECT_EQ((*held.back())->first_place(), 9);
+  EXPECT_EQ(AppliedEvent(), 1);
+  ASSERT_TRUE(committed.IsDone());
+  timers_.Advance(absl::Seconds(3));
+  EXPECT_EQ(snapshot->statistics().event_wait, absl::Seconds(2));
+}
+
 TEST_F(SnapshotTest, ACommitThatFindsNoRoomGivesUpAndChangesNothing) {
   StartWithSessions();
   const std::unique_ptr<Snapshot> snapshot = Cut(Request(0));
