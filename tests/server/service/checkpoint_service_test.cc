@@ -423,6 +423,35 @@ TEST_F(CheckpointServiceTest, AWriteThatIsRefusedRemovesNothing) {
   EXPECT_THAT(Publish(cluster, "checkpoints/c", 0), IsOk());
 }
 
+// The server cannot tell the end of a stream from that of its caller before it
+// is told; what has been received until then is no state.
+TEST_F(CheckpointServiceTest, ACallerThatGoesHandsInNothing) {
+  {
+    TestCluster cluster(directory_, 1);
+    for (int32_t rank = 0; rank < 200; ++rank) {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      v1::PutTrainerStateResponse response;
+      const auto writer = cluster.stub().PutTrainerState(&context, &response);
+      v1::PutTrainerStateRequest message;
+      message.set_name("checkpoints/c");
+      message.set_trainer_rank(rank);
+      message.set_size_bytes(200'000);
+      message.set_state(std::string(100'000, 's'));
+      ASSERT_TRUE(writer->Write(message));
+      context.TryCancel();
+      EXPECT_EQ(wire::FromGrpc(writer->Finish()).code(),
+                absl::StatusCode::kCancelled);
+    }
+  }
+  int64_t state_count = 0;
+  for (int32_t rank = 0; rank < 200; ++rank) {
+    state_count += std::filesystem::exists(
+        absl::StrCat(directory_, "/c/trainers/", rank, ".json"));
+  }
+  EXPECT_EQ(state_count, 0);
+}
+
 TEST_F(CheckpointServiceTest, ItIsWholeOnceAllHaveHandedIn) {
   TestCluster cluster(directory_, 2);
   const auto incomplete =
@@ -444,6 +473,7 @@ TEST_F(CheckpointServiceTest, ItIsWholeOnceAllHaveHandedIn) {
       if (at == 0) {
         message.set_name("checkpoints/c");
         message.set_trainer_rank(rank);
+        message.set_size_bytes(std::ssize(state));
       }
       message.set_state(state.substr(at, 1'000'000));
       ASSERT_TRUE(writer->Write(message));
