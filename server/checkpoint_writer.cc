@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
       return TableNotSavedError(request_.base, short_name_);
     }
     base_ = BaseTable{request_.base, table->entry.event};
-    request.base = request_.base;
+    request.base = {request_.base, table->entry.event};
   }
   row_bytes_ = RowBytesOf(RowColumnsOf(spec()));
   request.block_row_count = std::max<int64_t>(1, kBlockBytes / row_bytes_);

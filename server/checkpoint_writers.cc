@@ -29,19 +29,24 @@ class ShardWriters final : public CheckpointWork {
         armed_(std::move(armed)),
         done_(std::move(done)),
         to_arm_(shards_.size()),
-        to_end_(shards_.size()) {}
+        to_end_(shards_.size()),
+        written_(shards_.size()) {}
+
+  // The writers go one after another, and none may reach for one before it.
+  ~ShardWriters() override { Cancel(); }
 
   void Start(const std::string& base) {
     if (shards_.empty()) {
       armed_();
       return done_(absl::OkStatus());
     }
-    for (const ShardToSave& shard : shards_) {
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      const ShardToSave& shard = shards_[i];
       std::unique_ptr<CheckpointWriter> writer = CheckpointWriter::Start(
           checkpoints_.directory(), shard.table,
           {checkpoint_, shard.event, base, checkpoints_.options().buffer_bytes},
           {[this] { OnArmed(); },
-           [this](absl::Status status) { OnEnded(std::move(status)); }});
+           [this, i](absl::Status status) { OnEnded(i, std::move(status)); }});
       MutexLock lock(mutex_);
       if (cancelled_) writer->Cancel();
       writers_.push_back(std::move(writer));
@@ -68,7 +73,7 @@ class ShardWriters final : public CheckpointWork {
 
  private:
   void CancelLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    cancelled_ = true;
+    if (std::exchange(cancelled_, true)) return;
     for (const auto& writer : writers_) writer->Cancel();
   }
 
@@ -80,9 +85,11 @@ class ShardWriters final : public CheckpointWork {
     armed_();
   }
 
-  void OnEnded(absl::Status status) {
+  void OnEnded(size_t shard, absl::Status status) {
+    std::vector<bool> written;
     {
       MutexLock lock(mutex_);
+      written_[shard] = status.ok();
       if (!status.ok()) {
         // What the others say after they were cancelled is no news.
         if (status_.ok()) status_ = std::move(status);
@@ -90,15 +97,19 @@ class ShardWriters final : public CheckpointWork {
       }
       if (--to_end_ > 0) return;
       status = status_;
+      written = written_;
     }
-    if (!status.ok()) RemoveFiles();
+    if (!status.ok()) RemoveFiles(written);
     under_way_.reset();
     done_(std::move(status));
   }
 
-  // Of those that were through before another failed.
-  void RemoveFiles() {
-    for (const ShardToSave& shard : shards_) {
+  // Of those that were through before another failed. What one that failed
+  // finds there may be an earlier call's.
+  void RemoveFiles(const std::vector<bool>& written) {
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      if (!written[i]) continue;
+      const ShardToSave& shard = shards_[i];
       const ShardSpec& spec = shard.table->shard->spec();
       checkpoints_.directory()
           .RemoveShard({checkpoint_, ShortName(shard.table->name),
@@ -116,6 +127,7 @@ class ShardWriters final : public CheckpointWork {
   mutable Mutex mutex_;
   size_t to_arm_ ABSL_GUARDED_BY(mutex_);
   size_t to_end_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> written_ ABSL_GUARDED_BY(mutex_);  // By shard.
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   // Last: their threads use the members above.

@@ -172,6 +172,7 @@ absl::Status GrpcCheckpointChannel::PutTrainerState(
   const auto writer = Connected(context).PutTrainerState(call.get(), &response);
   auto message = ForCheckpoint<v1::PutTrainerStateRequest>(checkpoint);
   message.set_trainer_rank(rank);
+  message.set_size_bytes(std::ssize(state));
   size_t sent = 0;
   do {
     const auto piece = state.subspan(

@@ -133,8 +133,11 @@ absl::StatusOr<Manifest> CheckpointDirectory::Compact(
   ProgressCount count(total_bytes, progress);
   absl::StatusOr<Manifest> manifest = CompactChain(
       *this, chain, std::string(compact_name), created_time, count);
-  // That it failed says more than that what it left cannot be removed.
-  if (!manifest.ok()) RemoveCheckpoint(compact_name).IgnoreError();
+  // That it failed says more than that what it left cannot be removed. What is
+  // whole is another's.
+  if (!manifest.ok() && CheckNotWhole(compact_name).ok()) {
+    RemoveCheckpoint(compact_name).IgnoreError();
+  }
   return manifest;
 }
 

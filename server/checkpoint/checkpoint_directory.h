@@ -171,12 +171,16 @@ class CheckpointDirectory {
   ///   kNotFound            NO_SUCH_CHECKPOINT: there is nothing of this name.
   ///   kFailedPrecondition  CHECKPOINT_IN_USE; or a file is in it that is none
   ///                        of a checkpoint, which it names.
+  ///   NOT_READABLE: another one's manifest, which may name it as its base.
   absl::Status Delete(std::string_view checkpoint);
 
   /// Deletes the oldest whole checkpoints past `keep`, but none that a kept one
   /// is based on; and what is unfinished, was last written before the newest
   /// whole one was made, and is not in `under_way`. Passes over what has other
   /// files in it. Returns the names of what it has deleted.
+  ///
+  /// Errors:
+  ///   NOT_READABLE: a manifest; what it is based on is not known.
   ///
   /// REQUIRES: `keep` is at least 1.
   absl::StatusOr<std::vector<std::string>> Retain(

@@ -69,6 +69,15 @@ absl::Status InUseError(std::string_view checkpoint, const std::string& user) {
       {{"checkpoint", user}});
 }
 
+// OK unless a manifest cannot be read for now: what that checkpoint is based on
+// is not known then. One that is damaged needs its base no more.
+absl::Status CheckBasesKnown(const CheckpointList& list) {
+  for (const auto& [checkpoint, fault] : list.damaged) {
+    if (!absl::IsDataLoss(fault)) return fault;
+  }
+  return absl::OkStatus();
+}
+
 // The first of `candidates` that none of `manifests` is based on, if any.
 std::optional<std::string> FirstUnused(
     const std::vector<Manifest>& manifests,
@@ -140,6 +149,7 @@ absl::Status CheckpointDirectory::Delete(std::string_view checkpoint) {
         absl::StrCat("checkpoint ", std::string(checkpoint)), directory);
   }
   ROWHOUSE_ASSIGN_OR_RETURN(const CheckpointList list, List());
+  ROWHOUSE_RETURN_IF_ERROR(CheckBasesKnown(list));
   for (const Manifest& manifest : list.whole) {
     if (manifest.base == checkpoint) {
       return InUseError(checkpoint, manifest.checkpoint);
@@ -151,6 +161,7 @@ absl::Status CheckpointDirectory::Delete(std::string_view checkpoint) {
 absl::StatusOr<std::vector<std::string>> CheckpointDirectory::Retain(
     int64_t keep, const std::set<std::string>& under_way) {
   ROWHOUSE_ASSIGN_OR_RETURN(CheckpointList list, List());
+  ROWHOUSE_RETURN_IF_ERROR(CheckBasesKnown(list));
   std::vector<std::string> deleted;
   if (list.whole.empty()) return deleted;
   const absl::Time newest = list.whole.back().created_time;

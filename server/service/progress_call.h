@@ -31,7 +31,9 @@ struct WorkCallbacks {
 /// started, one every 200 ms, and one at its end. A caller that goes cancels
 /// the work. Deletes itself.
 template <typename Response>
-class ProgressCall final : public grpc::ServerWriteReactor<Response> {
+class ProgressCall final
+    : public grpc::ServerWriteReactor<Response>,
+      public std::enable_shared_from_this<ProgressCall<Response>> {
  public:
   using Make =
       absl::AnyInvocable<absl::StatusOr<std::unique_ptr<CheckpointWork>>(
@@ -109,8 +111,9 @@ class ProgressCall final : public grpc::ServerWriteReactor<Response> {
     AdvanceAt(timers_.Now());
   }
 
+  // From any thread: not by `self_`, which may be going on another one.
   void AdvanceAt(absl::Time time) {
-    timers_.CallAt(time, [weak = std::weak_ptr<ProgressCall>(self_)] {
+    timers_.CallAt(time, [weak = this->weak_from_this()] {
       const std::shared_ptr<ProgressCall> call = weak.lock();
       if (call == nullptr) return;
       {

@@ -26,6 +26,14 @@ absl::Status CheckRank(int32_t trainer_rank) {
                     "at least 0");
 }
 
+absl::Status CheckSize(int64_t size_bytes) {
+  if (size_bytes >= 0 && size_bytes <= kMaxTrainerStateBytes) {
+    return absl::OkStatus();
+  }
+  return FieldError(reasons::kBadShape, "size_bytes", size_bytes,
+                    absl::StrCat("0 to ", kMaxTrainerStateBytes));
+}
+
 }  // namespace
 
 void PutTrainerStateCall::Start() {
@@ -47,6 +55,8 @@ absl::Status PutTrainerStateCall::OnMessage() {
                               ToCheckpoint("name", message_.name()));
     ROWHOUSE_RETURN_IF_ERROR(CheckRank(message_.trainer_rank()));
     trainer_rank_ = message_.trainer_rank();
+    ROWHOUSE_RETURN_IF_ERROR(CheckSize(message_.size_bytes()));
+    size_bytes_ = message_.size_bytes();
   } else if (!message_.name().empty()) {
     return FieldError(reasons::kMalformed, "name",
                       std::string_view("set in a later message"),
@@ -58,9 +68,9 @@ absl::Status PutTrainerStateCall::OnMessage() {
                       absl::StrCat("at most ", kMaxPayloadBytes));
   }
   const auto sum = static_cast<int64_t>(state_.size()) + bytes;
-  if (sum > kMaxTrainerStateBytes) {
+  if (sum > size_bytes_) {
     return FieldError(reasons::kBadShape, "bytes of all messages", sum,
-                      absl::StrCat("at most ", kMaxTrainerStateBytes));
+                      absl::StrCat("size_bytes, ", size_bytes_));
   }
   state_.append(message_.state());
   return absl::OkStatus();
@@ -73,6 +83,12 @@ absl::Status PutTrainerStateCall::OnEnd() {
   if (checkpoint_.empty()) {
     return FieldError(reasons::kMalformed, "the stream",
                       std::string_view("empty"), "at least one message");
+  }
+  // A caller that goes may look like the end of its stream.
+  const auto sum = static_cast<int64_t>(state_.size());
+  if (sum != size_bytes_) {
+    return FieldError(reasons::kBadShape, "bytes of all messages", sum,
+                      absl::StrCat("size_bytes, ", size_bytes_));
   }
   checkpoints_->Post(
       [this, under_way = checkpoints_->NoteUnderWay(checkpoint_)]() mutable {

@@ -49,6 +49,7 @@ class PutTrainerStateCall final
   v1::PutTrainerStateRequest message_;
   std::string checkpoint_;  // Set by the first message.
   int32_t trainer_rank_ = 0;
+  int64_t size_bytes_ = 0;
   std::string state_;
 };
 

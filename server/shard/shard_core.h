@@ -250,6 +250,8 @@ class ShardCore {
   // Whether the snapshot has all that the next event would change.
   bool MakeRoom();
   void NoteRoom(OpenedSnapshot& snapshot);
+  // Of commits: it needs no more rows.
+  void EndRoomWaits(OpenedSnapshot& snapshot);
   // Records a commit that has been checked.
   void CommitWhenRoom(const TrainerSession& trainer, int64_t event,
                       EventCommit commit, std::shared_ptr<Call> call,
@@ -286,7 +288,8 @@ class ShardCore {
 
   std::shared_ptr<OpenedSnapshot> snapshot_;  // Null: there is none.
   std::map<std::string, int64_t> bases_;      // Events, by name.
-  int64_t chunk_returns_ = 0;  // Of snapshots; one that ends counts too.
+  // Of snapshots; one that needs no more rows counts too.
+  int64_t chunk_returns_ = 0;
   RestorationState restoration_;
   int64_t last_restoration_ = 0;
   absl::Status not_restored_;

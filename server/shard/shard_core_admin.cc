@@ -60,7 +60,10 @@ absl::StatusOr<int64_t> ShardCore::Import(int64_t first_row_id,
   ROWHOUSE_RETURN_IF_ERROR(Usable());
   const absl::Status rewritten = RewrittenError("rows were imported into ");
   recordings_.EndAll(rewritten);
-  if (snapshot_ != nullptr && snapshot_->rows != nullptr) {
+  // One that is yet to be cut has all rows, but with a base it would lack
+  // these: they have no event.
+  if (snapshot_ != nullptr &&
+      (snapshot_->rows != nullptr || snapshot_->base_event.has_value())) {
     EndSnapshot(rewritten);
   }
   bases_.clear();

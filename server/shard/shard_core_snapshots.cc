@@ -51,13 +51,17 @@ absl::Status ShardCore::CheckSnapshot(const SnapshotRequest& request) const {
                         {"value", "1"}},
                        kRetryDelay);
   }
-  if (request.base.has_value() && !bases_.contains(*request.base)) {
+  if (!request.base.has_value()) return absl::OkStatus();
+  // Another one may have been given its name.
+  const auto base = bases_.find(request.base->name);
+  if (base == bases_.end() || base->second != request.base->event) {
     return wire::Error(
         absl::StatusCode::kFailedPrecondition, wire::reasons::kNoBase,
         absl::StrCat("the rows of ", spec_.table,
                      " did not come to be from those of checkpoint ",
-                     *request.base, "; a checkpoint without a base is wanted"),
-        {{"table", spec_.table}, {"base", *request.base}});
+                     request.base->name, " as of event ", request.base->event,
+                     "; a checkpoint without a base is wanted"),
+        {{"table", spec_.table}, {"base", request.base->name}});
   }
   return absl::OkStatus();
 }
@@ -76,7 +80,7 @@ absl::StatusOr<std::shared_ptr<OpenedSnapshot>> ShardCore::OpenSnapshot(
       std::move(on_return));
   // Dense rows all change at every event.
   if (request.base.has_value() && dense_ == nullptr) {
-    snapshot->base_event = bases_.at(*request.base);
+    snapshot->base_event = request.base->event;
   }
   snapshot->request = std::move(request);
   snapshot->call = std::move(call);
@@ -141,6 +145,7 @@ void ShardCore::ServePiece() {
       snapshot_->rows->Next();
   if (!piece.ok()) return EndSnapshot(piece.status());
   if (*piece == nullptr) return;  // Until a chunk comes back.
+  if (snapshot_->rows->finished()) EndRoomWaits(*snapshot_);
   std::exchange(snapshot_->next_done, nullptr)(*std::move(piece));
 }
 
@@ -164,12 +169,9 @@ void ShardCore::EndSnapshot(const absl::Status& reason) {
   if (snapshot_ == nullptr) return;
   const std::shared_ptr<OpenedSnapshot> snapshot =
       std::exchange(snapshot_, nullptr);
-  NoteRoom(*snapshot);
+  EndRoomWaits(*snapshot);
   snapshot->ended = DeepCopy(reason);
   snapshot->chunks->Close();
-  // Commits need wait no more.
-  ++chunk_returns_;
-  waits_may_end_ = true;
   if (snapshot->cut_done) {
     std::exchange(snapshot->cut_done, nullptr)(DeepCopy(reason));
   }
@@ -213,7 +215,13 @@ bool ShardCore::MakeRoom() {
     snapshot_->wait_since = timers_.Now();
   }
   ServePiece();
-  return *all;
+  return *all || !SnapshotNeedsRows();
+}
+
+void ShardCore::EndRoomWaits(OpenedSnapshot& snapshot) {
+  NoteRoom(snapshot);
+  ++chunk_returns_;
+  waits_may_end_ = true;
 }
 
 void ShardCore::NoteRoom(OpenedSnapshot& snapshot) {

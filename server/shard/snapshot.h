@@ -46,13 +46,18 @@ struct ShardState {
 
 /// Asks for a shard's rows as of an event.
 struct SnapshotRequest {
+  struct Base {
+    std::string name;
+    int64_t event = 0;  ///< As of which it is.
+  };
+
   /// Stands for the state that is written. Whether another snapshot may be
   /// based on it, this shard remembers as long as it lives.
   std::string name;
   int64_t event = 0;  ///< At or past the last applied.
   /// A snapshot of this shard, or one it was restored from: of a sparse table
   /// only rows whose last event is past that one's event are handed out.
-  std::optional<std::string> base = std::nullopt;
+  std::optional<Base> base = std::nullopt;
   int64_t block_row_count = 1;  ///< Rows of a block.
   /// Host memory for pieces: as many blocks as it holds, at least six.
   int64_t buffer_bytes = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -183,6 +184,20 @@ TEST_F(CheckpointDirectoryTest, RetentionKeepsTheNewestAndTheirBases) {
   EXPECT_THAT(files_.List("/disk")->size(), 1U);
 }
 
+// What is based on it may be what cannot be read.
+TEST_F(CheckpointDirectoryTest, ABaseStaysWhileADeltaCannotBeRead) {
+  constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+  Make("a", 1);
+  MakeDelta("b", "a", 2);
+  Make("c", 3);
+  files_.SetUnreadable("/disk/b/manifest.json");
+  EXPECT_THAT(directory_.Retain(1, {}), StatusIs(kUnavailable, ""));
+  EXPECT_THAT(directory_.Delete("a"), StatusIs(kUnavailable, ""));
+  files_.SetUnreadable("");
+  EXPECT_THAT(directory_.LoadChain("b"), IsOk());
+  EXPECT_THAT(*directory_.Retain(1, {}), ElementsAre("b", "a"));
+}
+
 TEST_F(CheckpointDirectoryTest, RetentionRemovesOldLeftovers) {
   files_.SetTime(At(1));
   Write("old");
@@ -271,6 +286,18 @@ TEST_F(CheckpointDirectoryTest, AChainIsCompactedIntoOne) {
             delta->tables[0].shards[1].trainer_counts);
   EXPECT_THAT(*directory_.Retain(1, {}), ElementsAre("c", "b", "a"));
   EXPECT_EQ(*ReadSample(directory_, "d", "words"), table_);
+}
+
+TEST_F(CheckpointDirectoryTest, ACompactionThatFailsLeavesAWholeOneAlone) {
+  Make("a", 1);
+  bool other_made = false;
+  const auto make_other = [&](int64_t /*done*/, int64_t /*total*/) {
+    if (!std::exchange(other_made, true)) Make("b", 2);
+    return true;
+  };
+  EXPECT_FALSE(directory_.Compact("a", "b", At(3), make_other).ok());
+  EXPECT_THAT(Whole(), ElementsAre("a", "b"));
+  EXPECT_THAT(directory_.Verify("b", GoOn), IsOk());
 }
 
 TEST_F(CheckpointDirectoryTest, LongCallsEndWhenTheyAreToldTo) {

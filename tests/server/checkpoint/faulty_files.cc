@@ -138,6 +138,10 @@ absl::StatusOr<std::unique_ptr<File>> FaultyFiles::Create(
 
 absl::StatusOr<std::unique_ptr<File>> FaultyFiles::Open(
     const std::string& path) {
+  if (path == unreadable_) {
+    return NotReadableError(absl::StatusCode::kUnavailable, path,
+                            "a fault that a test asked for");
+  }
   const auto found = names_.find(path);
   if (found == names_.end() || found->second == nullptr) {
     return absl::NotFoundError(path);
@@ -148,7 +152,11 @@ absl::StatusOr<std::unique_ptr<File>> FaultyFiles::Open(
 absl::Status FaultyFiles::Rename(const std::string& from,
                                  const std::string& to) {
   ROWHOUSE_RETURN_IF_ERROR(Begin());
-  Change({from, to, names_.at(from)});
+  const auto found = names_.find(from);
+  if (found == names_.end()) {
+    return NotWritableError(absl::StatusCode::kInternal, to, "it has gone");
+  }
+  Change({from, to, found->second});
   return End();
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,6 +50,9 @@ class FaultyFiles : public Files {
     capacity_bytes_ = bytes;
     said_free_bytes_ = said_free_bytes;
   }
+
+  /// Opening this file fails, as it does for a while on a disk that is shared.
+  void SetUnreadable(std::string path) { unreadable_ = std::move(path); }
 
   /// Change times of files from now on.
   void SetTime(absl::Time now) { now_ = now; }
@@ -111,6 +115,7 @@ class FaultyFiles : public Files {
   int64_t fail_at_ = std::numeric_limits<int64_t>::max();
   int64_t capacity_bytes_ = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> said_free_bytes_;
+  std::string unreadable_;
   Names names_;
   Names synced_names_;
   std::vector<NameChange> unsynced_;

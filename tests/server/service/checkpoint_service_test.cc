@@ -389,6 +389,69 @@ TEST_F(CheckpointServiceTest, ADeltaNeedsABaseOfTheSameLife) {
   EXPECT_THAT(Save(other, "checkpoints/d", 1, "checkpoints/full"), IsOk());
 }
 
+TEST_F(CheckpointServiceTest, ANewOneOfABasesNameIsNotThatBase) {
+  TestCluster cluster(directory_, 1);
+  cluster.OpenSessions();
+  cluster.Train(1);
+  ASSERT_THAT(Save(cluster, "checkpoints/full", 1), IsOk());
+  cluster.Train(2);
+  ASSERT_THAT(Save(cluster, "checkpoints/b", 2), IsOk());
+  v1::DeleteCheckpointRequest erase;
+  erase.set_name("checkpoints/b");
+  ASSERT_THAT(Invoke(cluster.stub(), &Stub::DeleteCheckpoint, erase), IsOk());
+  v1::CompactCheckpointRequest compact;
+  compact.set_name("checkpoints/full");
+  compact.set_compact_name("checkpoints/b");
+  Progress<v1::CompactCheckpointResponse> stream;
+  stream.reader() =
+      cluster.stub().CompactCheckpoint(&stream.context(), compact);
+  ASSERT_THAT(stream.Finish(), IsOk());
+  cluster.Train(3);
+  EXPECT_THAT(Save(cluster, "checkpoints/d", 3, "checkpoints/b"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "NO_BASE"));
+}
+
+TEST_F(CheckpointServiceTest, AWriteThatIsRefusedRemovesNothing) {
+  TestCluster cluster(directory_, 1);
+  cluster.OpenSessions();
+  auto streams = StartWriting(cluster, "checkpoints/c", 0);
+  ASSERT_THAT(streams[0]->Finish(), IsOk());
+  cluster.Train(1);
+  streams = StartWriting(cluster, "checkpoints/c", 0);
+  EXPECT_THAT(streams[0]->Finish(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "EVENT_PAST"));
+  EXPECT_THAT(Publish(cluster, "checkpoints/c", 0), IsOk());
+}
+
+// The server cannot tell the end of a stream from that of its caller before it
+// is told; what has been received until then is no state.
+TEST_F(CheckpointServiceTest, ACallerThatGoesHandsInNothing) {
+  {
+    TestCluster cluster(directory_, 1);
+    for (int32_t rank = 0; rank < 200; ++rank) {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      v1::PutTrainerStateResponse response;
+      const auto writer = cluster.stub().PutTrainerState(&context, &response);
+      v1::PutTrainerStateRequest message;
+      message.set_name("checkpoints/c");
+      message.set_trainer_rank(rank);
+      message.set_size_bytes(200'000);
+      message.set_state(std::string(100'000, 's'));
+      ASSERT_TRUE(writer->Write(message));
+      context.TryCancel();
+      EXPECT_EQ(wire::FromGrpc(writer->Finish()).code(),
+                absl::StatusCode::kCancelled);
+    }
+  }
+  int64_t state_count = 0;
+  for (int32_t rank = 0; rank < 200; ++rank) {
+    state_count += std::filesystem::exists(
+        absl::StrCat(directory_, "/c/trainers/", rank, ".json"));
+  }
+  EXPECT_EQ(state_count, 0);
+}
+
 TEST_F(CheckpointServiceTest, ItIsWholeOnceAllHaveHandedIn) {
   TestCluster cluster(directory_, 2);
   const auto incomplete =
@@ -410,6 +473,7 @@ TEST_F(CheckpointServiceTest, ItIsWholeOnceAllHaveHandedIn) {
       if (at == 0) {
         message.set_name("checkpoints/c");
         message.set_trainer_rank(rank);
+        message.set_size_bytes(std::ssize(state));
       }
       message.set_state(state.substr(at, 1'000'000));
       ASSERT_TRUE(writer->Write(message));

@@ -179,7 +179,7 @@ TEST_F(RestoreTest, ItsNameIsABase) {
   ASSERT_THAT(shard_->Commit(kRank0, 3, Commit()), IsOk());
   server::SnapshotRequest request;
   request.name = "delta";
-  request.base = "full";
+  request.base = {"full", state_.event};
   request.event = 3;
   const OpenedSnapshotOr delta = OpenSnapshot(*owned_, request);
   ASSERT_THAT(delta, IsOk());

@@ -193,6 +193,28 @@ TEST_F(SnapshotTest, ACommitWaitsForRoomForItsRows) {
   EXPECT_EQ(DigestOf(snapshot->state(), copy), digest);
 }
 
+TEST_F(SnapshotTest, AWaitEndsWithTheLastBlockAndIsCounted) {
+  StartWithSessions();
+  const std::unique_ptr<Snapshot> snapshot = Cut(Request(0));
+  std::vector<PieceOr> held;
+  for (int i = 0; i < 9; ++i) {
+    PieceOr piece = Next(*snapshot);
+    ASSERT_THAT(piece, IsOk());
+    if (i < 4) held.push_back(std::move(piece));
+  }
+  SealEvent(1, {9});
+  PendingCall<bool> committed = StartCommit(1);
+  EXPECT_FALSE(committed.IsDone());
+  timers_.Advance(absl::Seconds(2));
+  held.push_back(Next(*snapshot));
+  ASSERT_THAT(held.back(), IsOk());
+  EXPECT_EQ((*held.back())->first_place(), 9);
+  EXPECT_EQ(AppliedEvent(), 1);
+  ASSERT_TRUE(committed.IsDone());
+  timers_.Advance(absl::Seconds(3));
+  EXPECT_EQ(snapshot->statistics().event_wait, absl::Seconds(2));
+}
+
 TEST_F(SnapshotTest, ACommitThatFindsNoRoomGivesUpAndChangesNothing) {
   StartWithSessions();
   const std::unique_ptr<Snapshot> snapshot = Cut(Request(0));
@@ -298,7 +320,7 @@ TEST_F(SnapshotTest, ADeltaGoesOnTopOfItsBase) {
   Apply(3, {0, 9});
   const uint64_t digest = Digest();
   SnapshotRequest request = Request(3, "delta");
-  request.base = "full";
+  request.base = {"full", 1};
   const std::unique_ptr<Snapshot> delta = Cut(request);
   EXPECT_EQ(delta->base_event(), 1);
   EXPECT_THAT(delta->slots(), ElementsAre(0, 2, 9));
@@ -323,7 +345,7 @@ TEST_F(SnapshotTest, ABaseIsOneThatTheRowsComeFrom) {
   StartWithSessions();
   Apply(1, {1});
   SnapshotRequest request = Request(1, "delta");
-  request.base = "full";
+  request.base = {"full", 1};
   const auto no_base = Fails(StatusCode::kFailedPrecondition, "NO_BASE");
   EXPECT_THAT(OpenSnapshot(*owned_, request), no_base);
   // What is not on disk is no base.
@@ -334,6 +356,10 @@ TEST_F(SnapshotTest, ABaseIsOneThatTheRowsComeFrom) {
     full->NoteDurable();
   }
   EXPECT_THAT(OpenSnapshot(*owned_, request), IsOk());
+  // Another one has its name by now.
+  request.base->event = 0;
+  EXPECT_THAT(OpenSnapshot(*owned_, request), no_base);
+  request.base->event = 1;
   ASSERT_THAT(shard_->Reset(), IsOk());
   request.event = 0;
   EXPECT_THAT(OpenSnapshot(*owned_, request), no_base);
@@ -366,6 +392,27 @@ TEST_F(SnapshotTest, WhatRewritesTheRowsEndsIt) {
   cut = StartCut(*snapshot);
   owned_->Close(absl::UnavailableError("the end"));
   EXPECT_EQ(cut.Wait().code(), StatusCode::kUnavailable);
+}
+
+// Imported rows have no event: a delta would lack them.
+TEST_F(SnapshotTest, AnImportEndsADeltaThatWaitsForItsEvent) {
+  StartWithSessions();
+  {
+    const std::unique_ptr<Snapshot> full = Cut(Request(0, "full"));
+    full->NoteDurable();
+  }
+  SnapshotRequest request = Request(1, "delta");
+  request.base = {"full", 0};
+  std::unique_ptr<Snapshot> snapshot = Opened(request);
+  Pending<absl::Status> cut = StartCut(*snapshot);
+  ASSERT_THAT(shard_->Import(3, 1, Floats({1, 2})), IsOk());
+  ASSERT_TRUE(cut.IsDone());
+  EXPECT_THAT(cut.Wait(), Fails(StatusCode::kAborted, "TABLE_REWRITTEN"));
+  // One that has no base has all rows.
+  snapshot = Opened(Request(1));
+  ASSERT_THAT(shard_->Import(4, 1, Floats({1, 2})), IsOk());
+  Apply(1, {1});
+  EXPECT_THAT(StartCut(*snapshot).Wait(), IsOk());
 }
 
 TEST_F(SnapshotTest, ItsCallEndsIt) {
