@@ -33,18 +33,9 @@ def parse(arguments):
         prog="bench/checkpoint.sh", description="Saves and loads a table beside "
         "a plain writer and reader, and times calls while it is saved.")
     at_least = runner.at_least
-    parser.add_argument("--quick", action="store_true",
-                        help="tiny sizes: that all run, no figures")
-    parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
-                        help="where to write (bench/results; quick: build/bench)")
+    cycle.add_flags(parser)
     parser.add_argument("--disk", type=pathlib.Path, metavar="DIR",
                         help="where checkpoints go (a temporary directory)")
-    parser.add_argument("--bin", type=pathlib.Path, metavar="DIR",
-                        help="where rowhouse and rowhouse-server are; without "
-                        "it the release preset is built first")
-    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--device", type=at_least(0), default=0, metavar="N",
-                        help="of the cuda backend")
     parser.add_argument("--rows", type=at_least(1), metavar="N",
                         help="of the table (1000000)")
     parser.add_argument("--dim", type=at_least(1), metavar="N",
@@ -58,37 +49,21 @@ def parse(arguments):
     parser.add_argument("--buffer-bytes", type=at_least(0), default=0,
                         metavar="N", help="of the server's checkpoint config")
     options = parser.parse_args(arguments)
-    for name, value in (QUICK if options.quick else DEFAULTS).items():
-        if getattr(options, name) is None:
-            setattr(options, name, value)
-    if options.out is None:
-        options.out = cycle.ROOT / ("build/bench" if options.quick
-                                    else "bench/results")
-    options.filter = None  # Names of results, as those of run.sh.
-    return options
+    return cycle.take_defaults(options, QUICK if options.quick else DEFAULTS)
 
 
 @contextlib.contextmanager
 def server(binary, options, folder, disk):
     """A server with checkpoints in `disk`; its address."""
-    config = folder / "server.textproto"
-    config.write_text(
+    process, address = cycle.start_server(
+        binary, folder / "server.textproto",
         f'cluster_id: "checkpoint" server_count: 1 backend: "{options.backend}" '
         f'device_index: {options.device} checkpoint {{ directory: "{disk}" '
-        f'buffer_bytes: {options.buffer_bytes} }}\n', encoding="utf-8")
-    process = subprocess.Popen(
-        [binary, f"--config={config}", "--listen=127.0.0.1:0",
-         "--log_level=warn"], stdout=subprocess.PIPE, text=True,
-        env=runner.environment())
+        f'buffer_bytes: {options.buffer_bytes} }}\n')
     try:
-        line = process.stdout.readline()
-        if not line.startswith(cycle.LISTENING):
-            sys.exit("the server did not start")
-        yield line[len(cycle.LISTENING):].strip()
+        yield address
     finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
+        cycle.end_servers([process])
 
 
 class Tool:

@@ -27,24 +27,41 @@ LISTENING = "rowhouse-server listening on "
 QUICK = {"rows": 4096, "dim": 16, "tokens": 256, "cycles": 2}
 
 
+def add_flags(parser):
+    """What every run of the tool and servers takes."""
+    parser.add_argument("--quick", action="store_true",
+                        help="tiny sizes: that all run, no figures")
+    parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
+                        help="where to write (bench/results; quick: build/bench)")
+    parser.add_argument("--bin", type=pathlib.Path, metavar="DIR",
+                        help="where rowhouse and rowhouse-server are; without "
+                        "it the release preset is built first")
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--device", type=runner.at_least(0), default=0,
+                        metavar="N", help="of the cuda backend")
+
+
+def take_defaults(options, defaults):
+    """Sizes that were not given, and where to write."""
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    if options.out is None:
+        options.out = ROOT / ("build/bench" if options.quick
+                              else "bench/results")
+    options.filter = None  # Names of results, as those of run.sh.
+    return options
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="bench/cycle.sh", description="Runs whole training cycles over "
         "every transport of this machine; writes one picture and one JSON "
         "file.")
     at_least = runner.at_least
-    parser.add_argument("--quick", action="store_true",
-                        help="tiny sizes: that all run, no figures")
-    parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
-                        help="where to write (bench/results; quick: build/bench)")
+    add_flags(parser)
     parser.add_argument("--spans", action="store_true",
                         help="keeps each run's picture and spans too")
-    parser.add_argument("--bin", type=pathlib.Path, metavar="DIR",
-                        help="where rowhouse and rowhouse-server are; without "
-                        "it the release preset is built first")
-    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--device", type=at_least(0), default=0, metavar="N",
-                        help="of the cuda backend")
     parser.add_argument("--servers", type=at_least(1), default=1, metavar="N")
     parser.add_argument("--trainers", type=at_least(1), default=1, metavar="N")
     parser.add_argument("--rows", type=at_least(4), metavar="N",
@@ -63,16 +80,8 @@ def parse(arguments):
     parser.add_argument("--zipf", action="store_true",
                         help="tokens that repeat, so fewer rows")
     options = parser.parse_args(arguments)
-    defaults = QUICK if options.quick else {
-        "rows": 2000000, "dim": 768, "tokens": 49152, "cycles": 10}
-    for name, value in defaults.items():
-        if getattr(options, name) is None:
-            setattr(options, name, value)
-    if options.out is None:
-        options.out = ROOT / ("build/bench" if options.quick
-                              else "bench/results")
-    options.filter = None  # Names of results, as those of run.sh.
-    return options
+    return take_defaults(options, QUICK if options.quick else {
+        "rows": 2000000, "dim": 768, "tokens": 49152, "cycles": 10})
 
 
 def programs(options):
@@ -85,6 +94,27 @@ def programs(options):
     return folder / "client/cli/rowhouse", folder / "server/rowhouse-server"
 
 
+def start_server(binary, config, text):
+    """A server with a configuration, and its address."""
+    config.write_text(text, encoding="utf-8")
+    process = subprocess.Popen(
+        [binary, f"--config={config}", "--listen=127.0.0.1:0",
+         "--log_level=warn"], stdout=subprocess.PIPE, text=True,
+        env=runner.environment())
+    line = process.stdout.readline()
+    if not line.startswith(LISTENING):
+        sys.exit(f"the server of {config.name} did not start")
+    return process, line[len(LISTENING):].strip()
+
+
+def end_servers(processes):
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait()
+        process.stdout.close()
+
+
 @contextlib.contextmanager
 def servers(binary, options, folder):
     """Processes that offer every transport; their addresses, TCP and socket."""
@@ -92,29 +122,18 @@ def servers(binary, options, folder):
     try:
         for index in range(options.servers):
             socket = f"unix:{folder}/{index}.socket"
-            config = folder / f"{index}.textproto"
-            config.write_text(
+            process, address = start_server(
+                binary, folder / f"{index}.textproto",
                 f'cluster_id: "cycle" server_index: {index} '
                 f'server_count: {options.servers} backend: "{options.backend}" '
                 f'device_index: {options.device} one_sided {{}} '
-                f'more_listen_addresses: "{socket}"\n', encoding="utf-8")
-            process = subprocess.Popen(
-                [binary, f"--config={config}", "--listen=127.0.0.1:0",
-                 "--log_level=warn"], stdout=subprocess.PIPE, text=True,
-                env=runner.environment())
+                f'more_listen_addresses: "{socket}"\n')
             started.append(process)
-            line = process.stdout.readline()
-            if not line.startswith(LISTENING):
-                sys.exit(f"server {index} did not start")
-            addresses[0].append(line[len(LISTENING):].strip())
+            addresses[0].append(address)
             addresses[1].append(socket)
         yield addresses
     finally:
-        for process in started:
-            process.terminate()
-        for process in started:
-            process.wait()
-            process.stdout.close()
+        end_servers(started)
 
 
 def measure(tool, addresses, options, transport, prefetch, scale, path):

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -18,6 +19,19 @@
 #include "server/shard/snapshot.h"
 
 namespace rowhouse::server {
+
+/// Runs tasks on a shard's lane, and settles after each.
+class LaneTasks {
+ public:
+  LaneTasks(Lane& lane, std::function<void()> settle)
+      : lane_(lane), settle_(std::move(settle)) {}
+
+  void Run(absl::AnyInvocable<void()> task);
+
+ private:
+  Lane& lane_;
+  const std::function<void()> settle_;
+};
 
 /// A snapshot behind its shard's lane; `settle` is called there after each of
 /// its tasks.
@@ -43,12 +57,9 @@ class LaneSnapshot final : public Snapshot {
   SnapshotStatistics statistics() const override;
 
  private:
-  void Run(absl::AnyInvocable<void()> task);
-
-  Lane& lane_;
+  LaneTasks tasks_;
   ShardCore& core_;
   const std::shared_ptr<OpenedSnapshot> opened_;
-  const std::function<void()> settle_;
 };
 
 /// A restoration behind its shard's lane.
@@ -65,12 +76,9 @@ class LaneRestoration final : public Restoration {
   void Finish(absl::AnyInvocable<void(absl::Status)> done) override;
 
  private:
-  void Run(absl::AnyInvocable<void()> task);
-
-  Lane& lane_;
+  LaneTasks tasks_;
   ShardCore& core_;
   const int64_t number_;
-  const std::function<void()> settle_;
 };
 
 }  // namespace rowhouse::server
