@@ -121,8 +121,9 @@ absl::StatusOr<int> Run(const Context& context, const Flags& flags) {
       client::Checkpoints(*cluster).Restore(plan, watch.options());
   if (absl::IsCancelled(tables.status())) {
     return absl::CancelledError(
-        "tables that it had begun serve nothing until they are restored, "
-        "reset or deleted");
+        "shards that it had begun serve nothing until they are restored, "
+        "reset or deleted; others are restored, or as they were: restore "
+        "again");
   }
   ROWHOUSE_RETURN_IF_ERROR(tables.status());
   watch.End();

@@ -220,9 +220,12 @@ class Checkpoints {
                        const CheckpointCallOptions& options = {});
 
   /// Overwrites tables with what a checkpoint has of them, and creates those
-  /// that are missing. All their sessions are closed. A table of which it fails
-  /// serves nothing, NOT_RESTORED, until it is restored, reset or deleted.
-  /// Returns the tables.
+  /// that are missing. All their sessions are closed. Returns the tables.
+  ///
+  /// No step of its own for all shards: each serves again as soon as it has all
+  /// its rows. After a failure some are restored, some as they were, and those
+  /// that it had begun serve nothing, NOT_RESTORED, until they are restored,
+  /// reset or deleted: restore again before anybody trains.
   ///
   /// Errors: those of `Verify` and `Cluster::CreateTable`, and
   ///   kInvalidArgument     a table twice, or a bad shard count.
