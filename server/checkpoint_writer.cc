@@ -109,6 +109,11 @@ absl::Status ThreadWriter::Write() {
 absl::StatusOr<std::unique_ptr<Snapshot>> ThreadWriter::Open() {
   // Before events are waited for.
   ROWHOUSE_RETURN_IF_ERROR(directory_.CheckNotWhole(request_.checkpoint));
+  // Trainers hand in once all shards are armed; the first has done this then.
+  if (spec().shard_index == 0) {
+    ROWHOUSE_RETURN_IF_ERROR(
+        directory_.ForgetTrainerStates(request_.checkpoint));
+  }
   SnapshotRequest request;
   request.name = request_.checkpoint;
   request.event = request_.event;

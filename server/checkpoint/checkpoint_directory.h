@@ -115,6 +115,13 @@ class CheckpointDirectory {
   absl::Status WriteTrainerState(std::string_view checkpoint, int64_t rank,
                                  std::string_view state);
 
+  /// Has all trainers hand in their states anew: what is there may be of an
+  /// earlier attempt at the name. OK where nothing is.
+  ///
+  /// Errors:
+  ///   kAlreadyExists  CHECKPOINT_EXISTS.
+  absl::Status ForgetTrainerStates(std::string_view checkpoint);
+
   /// Makes a checkpoint whole, once all that belongs to it is there by its
   /// manifests: shards 0 .. n - 1 of each table, of its event and base, and the
   /// states of trainers 0 .. `trainer_state_count` - 1. Again is OK.
@@ -175,9 +182,10 @@ class CheckpointDirectory {
   absl::Status Delete(std::string_view checkpoint);
 
   /// Deletes the oldest whole checkpoints past `keep`, but none that a kept one
-  /// is based on; and what is unfinished, was last written before the newest
-  /// whole one was made, and is not in `under_way`. Passes over what has other
-  /// files in it. Returns the names of what it has deleted.
+  /// is based on; and what is unfinished, was last written an hour and more
+  /// before the newest whole one was made, and is not in `under_way`: one that
+  /// others write, or that waits for states of trainers, is younger. Passes
+  /// over what has other files in it. Returns the names of what it has deleted.
   ///
   /// Errors:
   ///   NOT_READABLE: a manifest; what it is based on is not known.

@@ -138,6 +138,13 @@ std::optional<ShardName> ParseShardManifestName(std::string_view file_name) {
   return ParseStem(file_name);
 }
 
+std::optional<int64_t> ParseTrainerStateManifestName(
+    std::string_view file_name) {
+  if (!file_name.ends_with(kManifestSuffix)) return std::nullopt;
+  file_name.remove_suffix(kManifestSuffix.size());
+  return NumberOf(file_name);
+}
+
 bool IsFileOfCheckpoints(std::string_view file_name) {
   if (TakeSuffix(file_name, kTemporarySuffix)) {
     const size_t dot = file_name.rfind('.');

@@ -52,6 +52,11 @@ std::string RelativeManifestPath(const ShardName& shard);
 /// and `table` are left empty. Nothing for other files.
 std::optional<ShardName> ParseShardManifestName(std::string_view file_name);
 
+/// Rank of a trainer by the name of its state's manifest. Nothing for other
+/// files.
+std::optional<int64_t> ParseTrainerStateManifestName(
+    std::string_view file_name);
+
 /// Whether a file of a checkpoint, finished or not, has such a name.
 bool IsFileOfCheckpoints(std::string_view file_name);
 

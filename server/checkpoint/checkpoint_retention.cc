@@ -24,6 +24,9 @@
 namespace rowhouse::server {
 namespace {
 
+// What is unfinished and older than the newest whole one by this was left.
+constexpr absl::Duration kLeftAfter = absl::Hours(1);
+
 // What is in a checkpoint's directory.
 struct Content {
   std::vector<std::string> files;
@@ -186,7 +189,8 @@ absl::StatusOr<std::vector<std::string>> CheckpointDirectory::Retain(
     if (under_way.contains(name)) continue;
     ROWHOUSE_ASSIGN_OR_RETURN(const Content content,
                               ContentOf(files_, paths_.Checkpoint(name)));
-    if (content.foreign.has_value() || content.change_time >= newest) continue;
+    if (content.foreign.has_value()) continue;
+    if (content.change_time > newest - kLeftAfter) continue;
     ROWHOUSE_RETURN_IF_ERROR(RemoveCheckpoint(name));
     deleted.push_back(name);
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -88,6 +89,22 @@ absl::Status CheckpointDirectory::WriteTrainerState(std::string_view checkpoint,
       files_, manifest,
       ToText(TrainerStateEntry{rank, static_cast<int64_t>(state.size()),
                                ChecksumOf(state)}));
+}
+
+absl::Status CheckpointDirectory::ForgetTrainerStates(
+    std::string_view checkpoint) {
+  ROWHOUSE_RETURN_IF_ERROR(CheckNotWhole(checkpoint));
+  const absl::StatusOr<std::vector<DirectoryEntry>> entries =
+      files_.List(paths_.Trainers(checkpoint));
+  if (absl::IsNotFound(entries.status())) return absl::OkStatus();
+  ROWHOUSE_RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    const auto rank = ParseTrainerStateManifestName(entry.name);
+    if (!rank.has_value()) continue;
+    ROWHOUSE_RETURN_IF_ERROR(
+        RemoveLasting(files_, paths_.TrainerStateManifest(checkpoint, *rank)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace rowhouse::server

@@ -156,6 +156,27 @@ TEST_F(CheckpointDirectoryTest, AWrittenShardCountsOnlyWithItsManifest) {
       StatusIs(kPrecondition, "shard 0 of 2 of table words is missing"));
 }
 
+TEST_F(CheckpointDirectoryTest, StatesOfAnEarlierAttemptAreForgotten) {
+  ASSERT_THAT(directory_.ForgetTrainerStates("a"), IsOk());
+  for (const int64_t rank : {0, 12}) {
+    ASSERT_THAT(directory_.WriteTrainerState("a", rank, "old"), IsOk());
+  }
+  // A table of that name has files of other names.
+  const std::string shard = "/disk/a/trainers/0-of-1.json";
+  ASSERT_THAT(WriteWholeFile(files_, shard, "x"), IsOk());
+  ASSERT_THAT(directory_.ForgetTrainerStates("a"), IsOk());
+  EXPECT_TRUE(*files_.Exists(shard));
+  ASSERT_THAT(files_.Remove(shard), IsOk());
+  Write("a");
+  EXPECT_THAT(PublishSample(directory_, "a", {table_}, At(1), "", 1),
+              StatusIs(kPrecondition, "trainer 0"));
+  ASSERT_THAT(directory_.WriteTrainerState("a", 0, "new"), IsOk());
+  ASSERT_THAT(PublishSample(directory_, "a", {table_}, At(1), "", 1), IsOk());
+  EXPECT_EQ(*directory_.ReadTrainerState("a", 0), "new");
+  EXPECT_THAT(directory_.ForgetTrainerStates("a"),
+              StatusIs(absl::StatusCode::kAlreadyExists, ""));
+}
+
 TEST_F(CheckpointDirectoryTest, ADeltaNeedsItsBase) {
   Make("a", 1);
   MakeDelta("b", "a", 2);
@@ -209,9 +230,9 @@ TEST_F(CheckpointDirectoryTest, RetentionRemovesOldLeftovers) {
       IsOk());
   ASSERT_THAT(files_.MakeDirectory("/disk/foreign"), IsOk());
   ASSERT_THAT(WriteWholeFile(files_, "/disk/foreign/thesis.txt", "x"), IsOk());
-  Make("a", 5);
-  files_.SetTime(At(6));
-  Write("new");
+  files_.SetTime(At(2));
+  Write("new");  // It may wait for states of trainers.
+  Make("a", 3601);
   EXPECT_THAT(*directory_.Retain(1, {"named"}), ElementsAre("old"));
   EXPECT_THAT(directory_.List()->unfinished,
               ElementsAre("foreign", "named", "new"));

@@ -245,6 +245,22 @@ class CheckpointServiceTest : public ::testing::Test {
     return stream.Finish();
   }
 
+  static absl::Status PutState(TestCluster& cluster, const std::string& name,
+                               int32_t rank, const std::string& state) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    v1::PutTrainerStateResponse response;
+    const auto writer = cluster.stub().PutTrainerState(&context, &response);
+    v1::PutTrainerStateRequest message;
+    message.set_name(name);
+    message.set_trainer_rank(rank);
+    message.set_size_bytes(std::ssize(state));
+    message.set_state(state);
+    EXPECT_TRUE(writer->Write(message));
+    writer->WritesDone();
+    return wire::FromGrpc(writer->Finish());
+  }
+
   std::vector<std::string> Names(TestCluster& cluster) {
     std::vector<std::string> names;
     const auto list = Invoke(cluster.stub(), &Stub::ListCheckpoints,
@@ -520,6 +536,36 @@ TEST_F(CheckpointServiceTest, ACancelledOneLeavesNothing) {
   } while (wire::ReasonOf(saved) == "CHECKPOINTS_OPEN");
   ASSERT_THAT(saved, IsOk());
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/c/t"));
+}
+
+TEST_F(CheckpointServiceTest, AnAttemptTakesNoStateOfAnEarlierOne) {
+  TestCluster cluster(directory_, 2);
+  cluster.OpenSessions();
+  for (const auto& writing : StartWriting(cluster, "checkpoints/c", 0)) {
+    ASSERT_THAT(writing->Finish(), IsOk());
+  }
+  ASSERT_THAT(PutState(cluster, "checkpoints/c", 0, "old"), IsOk());
+  cluster.Train(1);
+  for (const auto& writing : StartWriting(cluster, "checkpoints/c", 1)) {
+    ASSERT_THAT(writing->Finish(), IsOk());
+  }
+  EXPECT_THAT(Publish(cluster, "checkpoints/c", 1, "", 1),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "CHECKPOINT_INCOMPLETE"));
+  ASSERT_THAT(PutState(cluster, "checkpoints/c", 0, "new"), IsOk());
+  EXPECT_THAT(Publish(cluster, "checkpoints/c", 1, "", 1), IsOk());
+}
+
+TEST_F(CheckpointServiceTest, OneThatWaitsForStatesOutlivesRetention) {
+  TestCluster cluster(directory_, 1, /*keep_count=*/1);
+  for (const auto& writing : StartWriting(cluster, "checkpoints/w", 0)) {
+    ASSERT_THAT(writing->Finish(), IsOk());
+  }
+  ASSERT_THAT(Save(cluster, "checkpoints/a", 0), IsOk());
+  ASSERT_THAT(Save(cluster, "checkpoints/b", 0), IsOk());
+  EXPECT_THAT(Names(cluster), ElementsAre("checkpoints/b"));
+  ASSERT_THAT(PutState(cluster, "checkpoints/w", 0, "s"), IsOk());
+  EXPECT_THAT(Publish(cluster, "checkpoints/w", 0, "", 1), IsOk());
 }
 
 TEST_F(CheckpointServiceTest, OnlyTheNewestAreKept) {
